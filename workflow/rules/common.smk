@@ -58,20 +58,19 @@ envvars:
 if workflow.is_main_process and not PLAN.published:
     try:
         with engine.results_locked(Path(PLAN.folder)):
-            changed = changed_files(Path(PLAN.folder))
-            for file in changed:
+            dry = {"-n", "--dry-run", "--dryrun"} & set(sys.argv)
+            what = (
+                "a rebuild makes it again, which this dry run leaves out"
+                if dry
+                else "it is made again"
+            )
+            for file in changed_files(Path(PLAN.folder)):
                 print(
-                    f"silodp: {file}: is not what its job wrote: it is made again",
+                    f"silodp: {file}: is not what its job wrote: {what}",
                     file=sys.stderr,
                 )
-            if not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
-                for file in changed:
+                if not dry:
                     file.unlink()
-            elif changed:
-                workflow.dag_settings.forcerun = {
-                    *workflow.dag_settings.forcerun,
-                    *map(str, changed),
-                }
     except engine.BusyError:
         pass
     except ValueError as error:

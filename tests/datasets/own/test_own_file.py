@@ -138,7 +138,7 @@ WRONG = {
     "nothing": ("", {}, "must be text with one record a line"),
     "one column": ("age\n1\n", {}, "one column: must be a table"),
     "bytes": (
-        b"hospital,age,readmitted\nN\xff\xfe,1,yes\n",
+        b"hospital,age,readmitted\nN\xff\xfe,1,yes\n" + b"N,1,yes\nN,2,no\n" * 9,
         {},
         "row 1: not text in utf-8: the encoding must be given",
     ),

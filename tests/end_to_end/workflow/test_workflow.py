@@ -172,6 +172,19 @@ def test_a_second_rebuild_does_nothing_and_says_so_also_where_the_checkout_is_mo
         assert {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*")} == before
 
 
+def test_a_dry_run_says_that_it_leaves_out_what_was_edited(rebuilt):
+    table = rebuilt / "results/tiny/tables/wbcd_mlp.csv"
+    text = table.read_text()
+    table.write_text(text + "\n")
+    try:
+        told = output(run(rebuilt, "--configfile", "config/tiny.yaml", "--dry-run"))
+    finally:
+        table.write_text(text)
+    assert "wbcd_mlp.csv: is not what its job wrote: a rebuild makes it again, which this dry run leaves out" in told
+    assert "it is made again" not in told
+    assert "Nothing to be done" in told
+
+
 def test_finished_jobs_go_on_in_another_checkout(rebuilt, tmp_path):
     """Silos and all trials but one file, without Snakemake's own records: touched, that file alone is trained."""
     folder, name = checkout(tmp_path), "trials/wbcd_mlp/fed_spider/M2_R5/default_0-1.parquet"

@@ -127,6 +127,9 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
         with _noted(faults, name):
             cells[name] = _Cells(path, rows[name], wishes)
     _check_rows(path, rows, cells, faults)
+    if {"first", "last"} & faults.keys():
+        # A row that is no record is a fault of many columns.
+        raise TableError("\n".join(faults.values()))
     form = _number_form(path, cells, form, wishes.form, faults)
     columns: dict[str, Column] = {}
     refused: dict[str, str] = {}

@@ -366,6 +366,14 @@ def test_repeats_are_looked_for_at_every_distance():
 
 
 @pytest.mark.parametrize("sampler", ["subset", "replacement"])
+def test_a_record_that_moves_messages_more_often_than_they_draw_is_a_fault(sampler):
+    """As where nothing is clipped: the binomial law has no probability for it."""
+    plan = PrivacyPlan("any", Budget(9, 1, 1.0, 1e-3, 1.0), (Release("gradient", 1, 3, 1.0, sampler=sampler),))
+    sent = Transcripts(("gradient",), ((0,),), np.zeros((4, 1, 1)), np.full((4, 1), 300.0))
+    assert {fault.p for fault in draw_findings(sent, plan) if fault.test.startswith("record drawn")} == {0.0}
+
+
+@pytest.mark.parametrize("sampler", ["subset", "replacement"])
 def test_findings_about_draws_are_those_of_one_test_after_the_other(sampler):
     """Two kinds of 3 of 8 records in turn, over 9 runs, of which the last has no partner."""
     n, K, runs, kinds = 8, 3, 9, ("gradient", "difference", "gradient", "difference")

@@ -270,8 +270,9 @@ def _chi2(total: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def _counts(count: Any, size: Any, chance: float) -> np.ndarray:
-    """p-values, at most 1, of counts out of `size`."""
-    below, above = bdtr(count, size, chance), bdtrc(np.asarray(count) - 1, size, chance)
+    """p-values, at most 1, of counts out of `size`; 0 of a count above it."""
+    count, size = np.asarray(count), np.asarray(size)
+    below, above = bdtr(np.minimum(count, size), size, chance), bdtrc(np.minimum(count - 1, size), size, chance)
     return np.minimum(1.0, np.minimum(below, above) * 2)
 
 

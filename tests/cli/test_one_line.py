@@ -205,7 +205,7 @@ ROWS = str(ROOT / "results/published/reported/wbcd_mlp.csv")
     [
         (["compare", "folder", "spider", "nope"], "CSV: 'folder': must be a file as RUN/reported/NAME.csv"),
         (["compare", ROWS, "spider", "fed_spyder"], "SECOND: 'fed_spyder': must be one of fed_spider, "),
-        (["claims", "folder"], "folder: config.json: missing: must be a folder of results"),
+        (["claims", "folder"], "folder: tables: missing: must be a folder of results"),
         (
             ["rebuild", "run.yaml", "other.yaml"],
             "'other.yaml': must be one run file, and words for Snakemake stand behind",

@@ -66,8 +66,8 @@ def claims(run: str, output: Path | None, as_markdown: bool) -> None:
     hidden = not log.isEnabledFor(logging.INFO) or None
     known = tqdm(load_claims(), desc="claims", unit="claim", disable=hidden, leave=False)
     folder = results_folder(run)
-    if not (folder / "config.json").is_file():
-        raise ConfigError(f"{folder}: config.json: missing: must be a folder of results")
+    if not (folder / "tables").is_dir():
+        raise ConfigError(f"{folder}: tables: missing: must be a folder of results")
     table = decide(known, RunFolder(folder))
     if output:
         write_csv(table, output)

@@ -110,8 +110,8 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     for name, values in _columns_of_numbers(whole, schema):
         if missing_marks(values[np.isfinite(values)]):
             warnings.append(
-                f"column {name!r}: a number as -9 or 999 lies far from all others, as where it stands for a missing one: "
-                f"--missing-word {name}=WORD"
+                f"column {name!r}: a number as -9 or 999 lies far from all others, as where it stands for a missing "
+                f"one: --missing-word {name}=WORD"
             )
     if len(data.y) < len(whole.y):
         many = int((np.bincount(whole.person) > limit).sum())

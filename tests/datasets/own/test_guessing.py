@@ -131,7 +131,7 @@ def test_a_first_column_without_a_name_is_left_out(found, tmp_path):
 
 
 def test_a_name_too_few_is_no_index_where_the_first_cells_repeat(found):
-    with pytest.raises(TableError, match="line 1 has a name less than the rows have cells: line 1 must name every"):
+    with pytest.raises(TableError, match="line 1 has a name less than the rows: line 1 must name every"):
         found(text="site,dose,outcome\n" + "S0,1,5,0\nS1,2,5,1\n" * 20)
 
 

@@ -129,7 +129,7 @@ WRONG = {
     "duplicate": ("hospital,age,age,readmitted\n" + "N,1,2,yes\n" * 9, {}, "column 'age' is named more than once"),
     "short row": (HEADER + "N,1,yes\nN,2,no\n" * 9 + "N,3\n", {}, "row 19, column 'readmitted': missing"),
     "long row": (HEADER + f"N,1,yes\nN,1,yes,{SECRET}\n", {}, "Expected 3 fields in line 3, saw 4"),
-    "long rows": (HEADER + f"N,1,yes,{SECRET}\n" * 9, {}, "line 1 has a name less than the rows have cells"),
+    "long rows": (HEADER + f"N,1,yes,{SECRET}\n" * 9, {}, "line 1 has a name less than the rows"),
     "long name": ('hospital,"a\nge",readmitted\n' + "N,1,yes\n" * 9, {}, "name of column 2: must be given, printable"),
     "silo is target": (patients(), {"silo": "readmitted"}, "target, silo and person must be different columns"),
     "one target": (patients(readmitted=3.5), {"task": "regression"}, "the same value in every record: must differ"),

@@ -100,9 +100,7 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
         frame = frame.iloc[1:].reset_index(drop=True)
         if numbered and frame.iloc[:, 0].duplicated().any():
             allowed = "line 1 must name every column, each row have as many cells (quote a cell with a separator)"
-            raise TableError(
-                f"{path}: cannot be read as CSV: line 1 has a name less than the rows have cells: {allowed}"
-            )
+            raise TableError(f"{path}: cannot be read as CSV: line 1 has a name less than the rows: {allowed}")
         for row in np.flatnonzero(frame.iloc[:, 0] == frame.columns[0]):
             if (frame.iloc[row] == frame.columns).all():
                 raise TableError(f"{path}: row {row + 1}: the header stands here again: must be removed")

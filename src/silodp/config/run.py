@@ -6,9 +6,6 @@ from pydantic import Field, field_validator, model_validator
 
 from silodp.config.types import Count, Device, Name, Positive, Strict
 
-# Runs of the mechanism test in a workflow, which audits dozens of algorithms.
-TESTED = 60
-
 
 class DataConfig(Strict):
     """Where data files come from."""

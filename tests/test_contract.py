@@ -66,13 +66,13 @@ TOY = (Path(small.__file__).parent / "toy_sign.py").read_text()
 
 @pytest.fixture
 def contract(tmp_path, monkeypatch, capsys):
-    """Exit code and output of `silodp contract` on a plug-in file of this text."""
+    """Exit code and output of `silodp config check` on a plug-in file of this text."""
 
     def run(text, *options):
         (tmp_path / "mine.py").write_text(text)
         monkeypatch.setenv(plugins.VARIABLE, "")
         try:
-            code = main(["contract", str(tmp_path / "mine.py"), *options])
+            code = main(["config", "check", "--plugin", str(tmp_path / "mine.py"), *options])
         finally:
             deactivate_plugins()
         return code, capsys.readouterr().out

@@ -15,7 +15,7 @@ PACKAGE = Path(silodp.__file__).parent
 # A room imports from those before it in this list.
 FLOORS = ["config", "datasets", "theory", "tables", "files", "models", "privacy", "federation"]
 FLOORS += ["algorithms", "extending", "experiments", "audit", "silos", "own_data", "verdicts", "report"]
-FLOORS += ["workflow", "cli"]
+FLOORS += ["workflow", "jobs", "cli"]
 # Pure, or given plain values: no configuration there.
 WITHOUT_CONFIG = {"algorithms", "privacy", "theory"}
 

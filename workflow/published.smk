@@ -33,6 +33,8 @@ rule all:
         f"{PLAN.folder}/claims.csv",
         f"{PLAN.folder}/report.html",
         f"{PLAN.folder}/ro-crate-metadata.json",
+    message:
+        "Figures, verdicts and page of the publication are made"
 
 
 include: "rules/figures.smk"

@@ -1,16 +1,17 @@
-"""The commands of random check-ins write tables."""
+"""The jobs of random check-ins write tables."""
 
 import pandas as pd
 import runfiles
 import yaml
 
-from silodp.cli import checkins, main
+from silodp.jobs import checkins, checkins_figure_2
+from silodp.jobs.__main__ import main as run_job
 
 
 def test_figure_2_is_a_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkins, "EPSILON0", (0.2, 0.4, 1.0))
-    monkeypatch.setattr(checkins, "CLIENTS", (1000, 10_000, 100_000))
-    assert main(["checkins-figure-2", "--output", str(tmp_path / "figure_2.csv")]) == 0
+    monkeypatch.setattr(checkins_figure_2, "EPSILON0", (0.2, 0.4, 1.0))
+    monkeypatch.setattr(checkins_figure_2, "CLIENTS", (1000, 10_000, 100_000))
+    assert run_job(["checkins_figure_2", f"output={tmp_path / 'figure_2.csv'}"]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"figure_2.csv"}
     rows = pd.read_csv(tmp_path / "figure_2.csv").set_index(["bound", "reports", "epsilon0"])["epsilon"]
     # Claim K1: the new bound at n is near the earlier one at 10 n, where it is below ε0 at all.
@@ -25,11 +26,11 @@ def test_figure_2_is_a_table(tmp_path, monkeypatch):
         assert ends == sorted(set(ends))
 
 
-def test_the_comparison_writes_a_table(tmp_path):
+def test_the_comparison_writes_a_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkins, "EPSILONS", (1.0,))
     run_file = tmp_path / "run.yaml"
     run_file.write_text(yaml.safe_dump(runfiles.overriding("digits_logistic", trials=1) | {"seed": 1}))
     output = tmp_path / "out" / "pairs.csv"
-    words = ["checkins", str(run_file), "digits_logistic", "--epsilons", "1", "--output", str(output)]
-    assert main(words) == 0
+    assert run_job(["checkins", f"run_file={run_file}", "experiment=digits_logistic", f"output={output}"]) == 0
     assert {path.name for path in output.parent.iterdir()} == {"pairs.csv"}
     assert pd.read_csv(output)["protocol"].tolist()[-2:] == ["a_sldw", "non_private"]

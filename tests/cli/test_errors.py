@@ -22,6 +22,7 @@ from silodp.cli import main
 from silodp.federation.partition import Partition, write_partition
 from silodp.federation.trial_data import Records, write_records
 from silodp.files import write_csv, write_parquet, write_text
+from silodp.jobs.__main__ import main as run_job
 from silodp.report.figures import error_vs_epsilon, save
 from silodp.workflow import engine
 
@@ -30,16 +31,15 @@ RUN = "--rounds=25 --records=1234 --batch=604"
 EPSILON = f"epsilon {RUN} --sigma=0.03 --clip=2"
 NOISE = f"noise {RUN}"
 AUDIT = "audit minibatch_sgd"
-CHECKINS = "checkins {run} digits_logistic --output {folder}/o.csv"
-FILES = " --silos {folder}/silos --output {folder}/o.parquet -q"
-TRAIN = "train {tiny} wbcd_mlp local_sgd M1_R4" + FILES
-FIGURE = " --table {folder}/cut.csv --folder {folder}/figures"
+TRAIN = "train run_file={tiny} silos={folder}/silos output={folder}/o.parquet experiment="
+TASK = f"{TRAIN}wbcd_mlp algorithm=local_sgd setting=M1_R4"
+FIGURE = "figure run_file={tiny} experiment=wbcd_mlp table={folder}/cut.csv reported=x folder={folder} formats=svg"
 
 # Words → a part of the line.
 BAD = {
     "epslion": "silodp: No such command 'epslion'. Did you mean 'epsilon'?",
     "qqqq": "silodp: No such command 'qqqq'.",
-    "train": "silodp train: Missing argument 'RUN_FILE'.",
+    "rebuild": "silodp rebuild: Missing argument 'RUN_FILE'.",
     "config mend": "'mend' is not one of 'check', 'schema', 'reference'.",
     "config check": "silodp config: command line: run_file: missing: must name the file to check",
     "config check {folder}/no.yaml": "silodp config: {folder}/no.yaml: file: missing: must be a readable YAML file",
@@ -48,20 +48,6 @@ BAD = {
     "fetch iris": "silodp fetch: command line: dataset: 'iris': must be one of cifar10, ",
     "replicate nonconvx-4": "; did you mean nonconvex-4?",
     "replicate nonconvex-4 --trials 0": "'--trials': 0 is not in the range x>=1.",
-    "report {folder}/none --output r.html": "/none': must be a run's results folder",
-    "select {run} digits_logistic --trials {folder}/a b.parquet --output o": "/a: must be a readable file",
-    # Jobs called by hand: what a run lacks
-    "train {tiny} nope local_sgd M1_R4" + FILES: "experiments.nope: not in this run: must be one of wbcd_mlp",
-    "train {tiny} wbcd_mlp adam M1_R4" + FILES: "command line: algorithm: 'adam': must be one of minibatch_sgd, ",
-    "train {tiny} wbcd_mlp local_sgd M9_R9" + FILES: "command line: setting: 'M9_R9': must be one of M1_R4, M2_R3",
-    f"{TRAIN} --reading x": "reading: 'x': must be one of default",
-    f"{TRAIN} --trials 2": "--trials: '2': must be all",
-    f"{TRAIN} --trials 1-0": "--trials: '1-0': must be all",
-    f"{TRAIN} --trials=": "--trials: '': must be all",
-    f"{TRAIN} --silos none": "none/indices.parquet: no such file",
-    f"{TRAIN} --chosen none.parquet": "none.parquet",
-    "figure {tiny} wbcd_mlp nope" + FIGURE: "command line: name: 'nope': must be one of wbcd_mlp_M1_R4, ",
-    "figure {tiny} wbcd_mlp wbcd_mlp_M1_R4" + FIGURE: "{folder}/cut.csv: file: damaged (lacks the columns algorithm, ",
     # epsilon, noise
     f"{EPSILON} --bathc=2": "No such option '--bathc'. Did you mean '--batch'?",
     f"{EPSILON} --algorithm=locl_sgd": "; did you mean local_sgd?",
@@ -87,13 +73,39 @@ BAD = {
     f"{AUDIT} --epsilon 1 -1": "'--epsilon': -1.0 is not in the range x>0.",
     f"{AUDIT} --batch 400": "--batch: 400: must be at most --records = 169",
     f"{AUDIT} --option speed=3": "--option: 'speed=3': must be NAME=VALUE",
-    # check-ins
-    f"{CHECKINS} --epsilons 1 0": "'--epsilons': 0.0 is not in the range 0<x<=50.",
-    "checkins {linear} diabetes_linear --output {folder}/o.csv": "must be logistic",
+    # amplification
+    "epsilon --amplification --epsilon0 1 --reports 9": "--delta: missing: required with --amplification",
+    f"{EPSILON} --amplification": "--rounds: must be left out with --amplification",
+    f"{EPSILON} --reports 9": "--reports: goes with --amplification",
     # theory
     "theory show": "key: None: must be a theorem's key",
     "theory show convex-2.11": "; did you mean convex-2.1?",
     "theory list physics": "key: 'physics': must be one of convex, nonconvex, checkins",
+}
+# The same of jobs called by hand.
+BAD_JOBS = {
+    "": "silodp.jobs: command line: job: '': must be one of check, checkins, ",
+    "epslion": "silodp.jobs epslion: command line: job: 'epslion': must be one of check, ",
+    "select {run}": "'{run}': must be run_file=, digest=, experiment=, trials=, output=",
+    "select run_file={run}": "experiment: missing: must be given",
+    "select run_file={run} experiment=a b": "experiment: 'a b': must be one value",
+    "select run_file={run} experiment=": "experiment: '': must be one value",
+    "select run_file={run} output=a experiment=b output=c trials=": "output: given twice: must be given once",
+    "merge digest=00 folder={folder} experiments=": "run_file: missing: must be given with digest",
+    "checkins run_file={linear} experiment=diabetes_linear output={folder}/o.csv": "must be logistic",
+    "report folder={folder}/none output=r.html": "/none': must be a run's results folder",
+    "select run_file={run} experiment=digits_logistic trials={folder}/a b output=o": "/a: must be a readable file",
+    f"{TRAIN}nope algorithm=local_sgd setting=M1_R4": "experiments.nope: not in this run: must be one of wbcd_mlp",
+    f"{TRAIN}wbcd_mlp algorithm=adam setting=M1_R4": "algorithm: 'adam': must be one of minibatch_sgd, ",
+    f"{TRAIN}wbcd_mlp algorithm=local_sgd setting=M9_R9": "setting: 'M9_R9': must be one of M1_R4, M2_R3",
+    f"{TASK} reading=x": "reading: 'x': must be one of default",
+    f"{TASK} trials=2": "trials: '2': must be all",
+    f"{TASK} trials=1-0": "trials: '1-0': must be all",
+    f"{TASK} threads=two": "threads: 'two': must be a whole number",
+    TASK.replace("{folder}/silos", "none"): "none/indices.parquet: no such file",
+    f"{TASK} chosen=none.parquet": "none.parquet",
+    f"{FIGURE} names=nope": "name: 'nope': must be one of wbcd_mlp_M1_R4, ",
+    f"{FIGURE} names=wbcd_mlp_M1_R4": "{folder}/cut.csv: file: damaged (lacks the columns algorithm, ",
 }
 
 
@@ -114,18 +126,18 @@ def places(tmp_path_factory):
     for name, (experiment, keys) in files.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(runfiles.overriding(experiment, **keys) | {"seed": 1}))
     (folder / "cut.csv").write_text("experiment,epsilom\n")
-    silos = ["--output", str(folder / "silos"), "-q"]
-    assert main(["partition", str(folder / "tiny.yaml"), "wbcd_mlp", *silos]) == 0
+    of = [f"run_file={folder / 'tiny.yaml'}", "experiment=wbcd_mlp"]
+    assert run_job(["partition", *of, f"output={folder / 'silos'}"]) == 0
     return {name: folder / f"{name}.yaml" for name in files} | {"folder": folder}
 
 
-@pytest.mark.parametrize("words", BAD)
-def test_bad_input_is_one_line_and_exit_code_2(words, places, capsys):
+@pytest.mark.parametrize(("words", "said"), [*BAD.items(), *BAD_JOBS.items()])
+def test_bad_input_is_one_line_and_exit_code_2(words, said, places, capsys):
     before = list(places["folder"].iterdir())
-    assert main(words.format(**places).split()) == 2
+    assert (run_job if words in BAD_JOBS else main)(words.format(**places).split()) == 2
     line = error_line(capsys)
     assert line.startswith("silodp")
-    assert BAD[words].format(**places) in line
+    assert said.format(**places) in line
     assert list(places["folder"].iterdir()) == before
 
 
@@ -138,12 +150,13 @@ def test_no_command_writes_the_credentials_of_a_mirror(tmp_path, capsys, monkeyp
     text = SMOKE.read_text()
     run_file.write_text(text.replace("seed:", f"data: {{mirror: '{mirror}', cache: {tmp_path / 'cache'}}}\nseed:"))
     written = tmp_path / "written"
-    assert main(["provenance", str(run_file), "--output", str(written / "provenance.json")]) == 0
+    given = f"run_file={run_file}"
+    assert run_job(["provenance", given, "listings=", f"output={written / 'provenance.json'}"]) == 0
     broken = run_file.with_name("broken.yaml")
     broken.write_text(run_file.read_text().replace("mirror:", "mirorr:"))
     assert main(["config", "check", str(broken)]) == 2
     monkeypatch.setattr("pooch.HTTPDownloader.__call__", _refused)
-    assert main(["fetch", "insurance", "--run-file", str(run_file), "--listing", str(written / "insurance.csv")]) == 2
+    assert run_job(["fetch", given, "names=insurance", f"listing={written / 'insurance.csv'}"]) == 2
     monkeypatch.setenv("SILODP_DATA_MIRROR", mirror.replace("http", "ftp"))
     assert main(["fetch", "mnist"]) == 2
     shown = "".join(capsys.readouterr())
@@ -184,7 +197,8 @@ def full_disk(most=300):
 
 def test_a_full_disk_is_one_line(tmp_path, capsys):
     with full_disk():
-        assert main(["-q", "provenance", str(SMOKE), "--output", str(tmp_path / "provenance.json")]) == 1
+        words = [f"run_file={SMOKE}", "listings=", f"output={tmp_path / 'provenance.json'}"]
+        assert run_job(["provenance", *words]) == 1
     assert "File too large" in error_line(capsys)
 
 

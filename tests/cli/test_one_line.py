@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -87,7 +86,7 @@ def test_a_damaged_number_drops_no_column(tmp_path, cell, wanted):
         guess_schema(tmp_path / "d.csv", Wishes(target="y"))
 
 
-@pytest.mark.parametrize("words", [["fetch", "wbcd", "--listing"], ["publish", "finished", "--output"]])
+@pytest.mark.parametrize("words", [["audit", "minibatch_sgd", "--output"], ["publish", "finished", "--output"]])
 def test_a_place_where_nothing_can_be_written_is_no_unreadable_file(tmp_path, capsys, words, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "finished").mkdir()
@@ -104,7 +103,7 @@ def test_claims_tell_how_far_they_are(monkeypatch, capsys):
         def isatty(self):
             return True
 
-    monkeypatch.setattr("silodp.cli.compare.load_claims", lambda: load_claims()[:1])
+    monkeypatch.setattr("silodp.cli.claims.load_claims", lambda: load_claims()[:1])
     monkeypatch.setattr("sys.stderr", Terminal())
     assert main(["claims", str(ROOT / "results/published-protocols")]) == 0
     assert "0/1 [" in sys.stderr.getvalue()
@@ -153,17 +152,14 @@ def test_an_output_is_never_an_input(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"age": range(20, 60), "ill": ["no", "yes"] * 20}).to_csv("d.csv", index=False)
     assert main(["init", "d.csv", "--target", "ill", "--silos", "2", "--output", "r.yaml"]) == 0
-    shutil.copy(ROOT / "results/published/reported/mnist_logistic.csv", "reported.csv")
     ReleasedModel(np.ones(1), ABOUT, SCHEMA).save(tmp_path / "m.npz")
-    Path("link.csv").symlink_to("reported.csv")
+    Path("link.csv").symlink_to("d.csv")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    pair = ["compare", "reported.csv", "spider", "minibatch_sgd", "--output"]
     for words in (
         ["init", "--again", "r.yaml", "--output", "d.csv"],
         ["init", "--again", "r.yaml", "--output", "r.yaml"],
         ["predict", "m.npz", "d.csv", "--schema", "r.yaml", "--output", "r.yaml"],
-        [*pair, "reported.csv"],
-        [*pair, "link.csv"],
+        ["predict", "m.npz", "d.csv", "--output", "link.csv"],
     ):
         assert main(words) == 2, words
         assert len(capsys.readouterr().err.splitlines()) == 1, words
@@ -176,7 +172,6 @@ def test_a_pipe_is_not_waited_for(tmp_path, capsys):
     for words in (
         ["predict", pipe, pipe, "--output", output],
         ["init", pipe, "--target", "y"],
-        ["compare", pipe, "a", "b"],
     ):
         assert main(words) == 2
         assert "is a pipe or a device: must be a file" in capsys.readouterr().err
@@ -197,14 +192,14 @@ def test_a_model_with_a_flipped_bit_is_one_line(tmp_path):
     assert all(refused)
 
 
-ROWS = str(ROOT / "results/published/reported/wbcd_mlp.csv")
+RUN = str(ROOT / "results/published-protocols")
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["compare", "folder", "spider", "nope"], "CSV: 'folder': must be a file as RUN/reported/NAME.csv"),
-        (["compare", ROWS, "spider", "fed_spyder"], "SECOND: 'fed_spyder': must be one of fed_spider, "),
+        (["claims", RUN, "--pair", "spider", "fed_spyder"], "--pair: 'fed_spyder': must be one of "),
+        (["claims", RUN, "--pair", "spider", "local_sgd", "--markdown"], "--markdown: must be left out with --pair"),
         (["claims", "folder"], "folder: tables: missing: must be a folder of results"),
         (
             ["rebuild", "run.yaml", "other.yaml"],

@@ -7,11 +7,11 @@ import pytest
 import torch
 from finished import run_file
 
-from silodp.cli import main
-from silodp.cli.select import read_planned
 from silodp.experiments.made_for import cards, read_trained, write_trained
+from silodp.experiments.planned_rows import read_planned
 from silodp.experiments.validation import load
 from silodp.files import read_parquet
+from silodp.jobs.__main__ import main as run_job
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,16 @@ def test_a_job_takes_only_what_was_made_for_its_run_file_and_experiment(tmp_path
     mine, other = (run_file(tmp_path / f"{seed}.yaml", "r", names, seed=seed) for seed in (1, 2))
 
     def job(command, run, experiment="wbcd_mlp", *words):
-        return main([command, str(run), experiment, *map(str, words), "-q"])
+        return run_job([command, f"run_file={run}", f"experiment={experiment}", *words])
 
     def train(run, silos, *more):
-        return job("train", run, "wbcd_mlp", "minibatch_sgd", "M2_R5", "--silos", silos, "--output", "t.parquet", *more)
+        task = ["algorithm=minibatch_sgd", "setting=M2_R5", f"silos={silos}", "output=t.parquet"]
+        return job("train", run, "wbcd_mlp", *task, *more)
 
     monkeypatch.chdir(tmp_path)
     silos = {name: tmp_path / name for name in names}
     for name, folder in silos.items():
-        assert job("partition", mine, name, "--output", folder) == 0
+        assert job("partition", mine, name, f"output={folder}") == 0
     assert train(mine, silos["wbcd_mlp"]) == 0
     for run, folder in ((mine, silos["wbcd_calibrated"]), (other, silos["wbcd_mlp"])):
         assert train(run, folder) == 2
@@ -71,10 +72,10 @@ def test_a_job_takes_only_what_was_made_for_its_run_file_and_experiment(tmp_path
         shutil.copy(silos["wbcd_calibrated"] / file, mixed)
         assert train(mine, mixed) == 2
     for run, experiment in ((other, "wbcd_mlp"), (mine, "wbcd_calibrated")):
-        assert job("select", run, experiment, "--trials", "t.parquet", "--output", "s.parquet") == 2
+        assert job("select", run, experiment, "trials=t.parquet", "output=s.parquet") == 2
     pd.read_parquet("t.parquet").to_csv("t.csv")
     pd.read_csv("t.csv").to_parquet("nobodys.parquet")
-    assert train(mine, silos["wbcd_mlp"], "--chosen", "nobodys.parquet") == 2
+    assert train(mine, silos["wbcd_mlp"], "chosen=nobodys.parquet") == 2
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 7
     assert all("made for another experiment, run file or seed" in line for line in told)

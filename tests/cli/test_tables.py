@@ -5,14 +5,14 @@ import pytest
 from finished import run_file
 from gridrows import rows
 
-from silodp.cli import main
-from silodp.cli.tables import trained_rows
 from silodp.config.loading import known_experiments
 from silodp.experiments.made_for import write_trained
 from silodp.experiments.selection import losses, select
 from silodp.experiments.table import ENDS, KEY, delivered_lookup
 from silodp.experiments.validation import load
 from silodp.files import write_csv
+from silodp.jobs.__main__ import main as run_job
+from silodp.jobs.table import trained_rows
 
 
 def test_losses_of_files_with_and_without_the_column_trained():
@@ -25,7 +25,8 @@ def test_losses_of_files_with_and_without_the_column_trained():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"), [(lambda rows: rows, "no fresh runs"), (lambda rows: rows[1:], "silodp select")]
+    ("change", "said"),
+    [(lambda rows: rows, "no fresh runs"), (lambda rows: rows[1:], "what is chosen from these trials")],
 )
 def test_chosen_points_are_those_that_select_chooses(tmp_path, capsys, change, said):
     others = dict.fromkeys(known_experiments()["wbcd_mlp"]["algorithms"])
@@ -39,9 +40,9 @@ def test_chosen_points_are_those_that_select_chooses(tmp_path, capsys, change, s
     write_trained(grid, tmp_path / "grid.parquet", *made)
     write_trained(change(select(grid, made[1])), tmp_path / "chosen.parquet", *made)
     write_csv(pd.DataFrame(columns=[*KEY, *ENDS]), tmp_path / "privacy.csv")
-    files = [word for kind in ("grid", "chosen") for word in (f"--{kind}", str(tmp_path / f"{kind}.parquet"))]
-    words = [*files, "--privacy", str(tmp_path / "privacy.csv"), "--output", str(tmp_path / "table.csv"), "-q"]
-    assert main(["table", str(run), "wbcd_mlp", *words]) == 2
+    words = [f"{kind}={tmp_path / kind}.parquet" for kind in ("grid", "chosen", "losses")] + ["fresh="]
+    words += [f"privacy={tmp_path / 'privacy.csv'}", f"output={tmp_path / 't.csv'}", f"reported={tmp_path / 'r.csv'}"]
+    assert run_job(["table", f"run_file={run}", "experiment=wbcd_mlp", *words]) == 2
     assert said in capsys.readouterr().err
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 import patients
 import pytest
 
-from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.own_data_rules import preprocessing_guarantee
 from silodp.experiments.task import POINT, rounded_down, task_of
@@ -16,6 +15,7 @@ from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
 from silodp.federation.experiment_data import dataset_of, dirichlet, measure_person_spread
 from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.jobs.__main__ import main as run_job
 from silodp.workflow.digests import SECRET
 from silodp.workflow.job_digest import RunPlan
 
@@ -260,7 +260,7 @@ def test_the_record_of_a_run_has_neither_a_digest_of_the_file_nor_a_path_to_it(l
     loaded()
     output = tmp_path / "results" / "provenance.json"
     output.parent.mkdir()
-    assert main(["provenance", "patients.yaml", "--output", str(output)]) == 0
+    assert run_job(["provenance", "run_file=patients.yaml", "listings=", f"output={output}"]) == 0
     digest = hashlib.sha256((tmp_path / "patients.csv").read_bytes()).hexdigest()
     assert digest not in output.read_text()
     assert str(tmp_path / "patients.csv") not in output.read_text()

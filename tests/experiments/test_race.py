@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs import task, train
 
-from silodp.cli import main
 from silodp.config.experiment import Race
 from silodp.experiments.race import finalists, play, points, rungs
 from silodp.experiments.selection import select
 from silodp.experiments.task import POINT
+from silodp.jobs.__main__ import main as run_job
 
 EPSILONS = [0.75, 1.0, 1.5, 3.0, 6.0, 12.0, 18.0]
 
@@ -122,13 +122,13 @@ def test_raced_runs_equal_runs_of_the_whole_grid():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-@pytest.mark.parametrize("job", [["train"], ["race", "--rung", "0"]], ids=["train", "race"])
+@pytest.mark.parametrize("job", [["train"], ["race", "rung=0", "earlier="]], ids=["train", "race"])
 def test_a_job_for_a_gpu_says_in_one_line_that_there_is_none(job, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SILODP_CUDA", "1")  # as on a login node: others have one
     path = tmp_path / "run.yaml"
     path.write_text("run: r\nexperiments: {wbcd_mlp: {device: cuda}}\n")
-    words = [job[0], str(path), "wbcd_mlp", "minibatch_sgd", "M2_R25", *job[1:]]
-    assert main([*words, "--silos", str(tmp_path), "--output", str(tmp_path / "trials.parquet")]) == 2
+    words = [*job, f"run_file={path}", "experiment=wbcd_mlp", "algorithm=minibatch_sgd", "setting=M2_R25"]
+    assert run_job([*words, f"silos={tmp_path}", f"output={tmp_path / 'trials.parquet'}"]) == 2
     assert "this machine has no CUDA device: must be cpu" in capsys.readouterr().err
 
 
@@ -136,10 +136,10 @@ def test_a_device_without_memory_is_one_line_with_the_key_of_the_piece(tmp_path,
     def full(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("silodp.cli.train.run_trials", full)
-    monkeypatch.setattr("silodp.cli.train._check_silos", lambda *_: None)
+    monkeypatch.setattr("silodp.jobs.train.run_trials", full)
+    monkeypatch.setattr("silodp.jobs.train.check_silos", lambda *_: None)
     path = tmp_path / "run.yaml"
     path.write_text("run: r\nexperiments: {cifar10_cnn: {device: cpu}}\n")
-    words = ["train", str(path), "cifar10_cnn", "minibatch_sgd", "M10_R50", "--silos", str(tmp_path)]
-    assert main([*words, "--output", str(tmp_path / "trials.parquet")]) == 2
+    words = ["train", f"run_file={path}", "experiment=cifar10_cnn", "algorithm=minibatch_sgd", "setting=M10_R50"]
+    assert run_job([*words, f"silos={tmp_path}", f"output={tmp_path / 'trials.parquet'}"]) == 2
     assert "experiments.cifar10_cnn.model.workspace_mb: 256: more than the device's memory" in capsys.readouterr().err

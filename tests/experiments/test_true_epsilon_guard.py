@@ -7,6 +7,7 @@ from events import upper_epsilon
 
 from silodp.cli import main
 from silodp.experiments.true_epsilon_guard import unproven, unproven_task
+from silodp.jobs.__main__ import main as run_job
 
 SIZES = [60, 80]
 
@@ -82,9 +83,10 @@ def test_a_training_job_looks_at_its_own_silos(tmp_path, capsys, monkeypatch):
     path = tmp_path / "run.yaml"
     run = {"run": "r", "experiments": {"wbcd_mlp": {"allow_unproven": False, "trials": 1}}}
     path.write_text(yaml.safe_dump(run))
-    silos, output = str(tmp_path / "silos"), tmp_path / "trials.parquet"
-    assert main(["partition", str(path), "wbcd_mlp", "--output", silos, "-q"]) == 0
-    train = ["train", str(path), "wbcd_mlp", "minibatch_sgd", "M2_R25", "--silos", silos, "--output", str(output)]
-    assert main(train) == 2
+    silos, output = tmp_path / "silos", tmp_path / "trials.parquet"
+    of = [f"run_file={path}", "experiment=wbcd_mlp"]
+    assert run_job(["partition", *of, f"output={silos}"]) == 0
+    train = ["train", *of, "algorithm=minibatch_sgd", "setting=M2_R25", f"silos={silos}", f"output={output}"]
+    assert run_job(train) == 2
     assert "allow_unproven: False: must be true" in capsys.readouterr().err
     assert not output.exists()

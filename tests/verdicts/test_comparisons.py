@@ -9,7 +9,7 @@ from planted import trials
 from scipy import stats
 from small import ROOT
 
-from silodp.cli import main
+from silodp.jobs.__main__ import main as run_job
 from silodp.verdicts.comparisons import (
     CALIBRATED,
     COLUMNS,
@@ -130,8 +130,8 @@ def test_the_command_finds_comparisons_of_an_algorithm_with_itself(tmp_path):
     """Of the published certified MNIST runs: FedProx-SPIDER is minibatch SGD under calibrated noise, at every point."""
     published = ROOT / "results" / "published"
     reported = published / "reported" / "mnist_mlp_certified.csv"
-    for options, outcomes in (([], {"no difference found"}), (["--privacy", f"{published}/privacy.csv"], {SAME})):
-        assert main(["-q", "comparisons", str(reported), *options, "--output", str(tmp_path / "c.csv")]) == 0
+    for options, outcomes in (([], {"no difference found"}), ([f"privacy={published}/privacy.csv"], {SAME})):
+        assert run_job(["comparisons", f"reported={reported}", *options, f"output={tmp_path / 'c.csv'}"]) == 0
         found = pd.read_csv(tmp_path / "c.csv").query("first == 'spider' and second == 'minibatch_sgd'")
         assert len(found) == 20
         assert outcomes <= set(found["outcome"])

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from planted import trials
 
-from silodp.cli import main
 from silodp.config.board import on_board
 from silodp.config.loading import known_experiments
+from silodp.jobs.__main__ import main as run_job
 from silodp.verdicts.comparisons import AHEAD, BEHIND, NO_DIFFERENCE
 from silodp.verdicts.leaderboard import CORRECTED, axis_position, best_models, board_pairs, compared
 
@@ -99,5 +99,5 @@ def test_the_command_writes_tables_and_figures(tmp_path):
         reported(errors, experiment=name).to_csv(files[-1], index=False)
     names = {"leaderboard.csv", "leaderboard_best.csv", "leaderboard.svg"}
     for some, more in ((files[:1], set()), (files, {"leaderboard_heterogeneity.svg"})):
-        assert main(["leaderboard", *some, "--folder", str(tmp_path / "board"), "--formats", "svg"]) == 0
+        assert run_job(["leaderboard", "reported=", *some, f"folder={tmp_path / 'board'}", "formats=svg"]) == 0
         assert {file.name for file in (tmp_path / "board").iterdir()} == names | more

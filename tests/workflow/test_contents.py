@@ -16,6 +16,7 @@ from small import ROOT
 from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.files import write_text
+from silodp.jobs.__main__ import main as run_job
 from silodp.workflow.contents import (
     MANIFEST,
     entities,
@@ -198,13 +199,13 @@ def test_crate_names_software_inputs_and_results(run, tmp_path):
 
 def test_same_run_gives_the_same_bytes(run):
     before = (run / MANIFEST).read_bytes()
-    assert main(["crate", str(run)]) == 0
+    assert run_job(["crate", f"folder={run}"]) == 0
     assert (run / MANIFEST).read_bytes() == before
 
 
 def test_crate_of_a_run_with_a_missing_file_is_refused(run, capsys):
     (run / "privacy.csv").unlink()
-    assert main(["crate", str(run)]) == 2
+    assert run_job(["crate", f"folder={run}"]) == 2
     assert "privacy.csv: missing: must be there" in capsys.readouterr().err
 
 
@@ -222,10 +223,10 @@ def test_crate_of_a_publication_refuses_a_changed_table_and_takes_a_new_figure(r
     assert main(["-q", "publish", str(run), "--output", str(out)]) == 0
     (out / "figures/wbcd_mlp_M2_R5.svg").write_text("drawn again")
     assert main(["verify", str(out)]) == 1
-    assert main(["crate", str(out)]) == 0
+    assert run_job(["crate", f"folder={out}"]) == 0
     assert main(["verify", str(out)]) == 0
     (out / "tables/wbcd_mlp.csv").write_text("changed")
-    assert main(["crate", str(out)]) == 2
+    assert run_job(["crate", f"folder={out}"]) == 2
     assert "tables/wbcd_mlp.csv: checksum: differs" in capsys.readouterr().err
     assert main(["verify", str(out)]) == 1
 

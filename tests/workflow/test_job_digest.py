@@ -255,7 +255,7 @@ def test_check_ins_are_compared_on_logistic_experiments_and_redone_when_these_ch
     assert digest != plan().digest_of("checkins", experiment="small")
     assert digest == plan(**logistic, epsilons=[2.0]).digest_of("checkins", experiment="small")
     assert digest != plan(**logistic, run=small.run(device="cuda")).digest_of("checkins", experiment="small")
-    assert one.digest_of("checkins-figure-2") == plan().digest_of("checkins-figure-2")
+    assert one.digest_of("checkins_figure_2") == plan().digest_of("checkins_figure_2")
 
 
 SETTINGS = "run: small\nseed: {seed}\nexperiments: {{wbcd_mlp: {{trials: 1}}}}\n"

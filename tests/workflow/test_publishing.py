@@ -11,6 +11,7 @@ from finished import finished, held, sign
 
 from silodp.cli import main
 from silodp.experiments.validation import load
+from silodp.jobs.__main__ import main as run_job
 from silodp.workflow import publishing
 from silodp.workflow.contents import MANIFEST
 from silodp.workflow.engine import results_locked
@@ -280,12 +281,12 @@ def test_all_that_write_or_copy_a_folder_wait_for_each_other(runs, tmp_path, cap
         (run, ["publish", str(run), "--output", str(out)]),
         (out, ["publish", str(run), "--output", str(out)]),
         (run, ["clean", "--all", str(run)]),
-        (out, ["crate", str(out)]),
+        (out, ["crate", f"folder={out}"]),
         (run, ["decided", "tables", "printed", "--folder", str(run)]),
     ):
         before = held(folder)
         with results_locked(folder):
-            assert main(["-q", *words]) == 2
+            assert (run_job(words) if words[0] == "crate" else main(["-q", *words])) == 2
         assert f"{folder}: another command works on this folder: wait for its end" in capsys.readouterr().err
         assert held(folder) == before
 
@@ -295,18 +296,27 @@ def test_own_data_are_neither_published_nor_made_a_crate(runs, tmp_path, capsys)
     config = json.loads(path.read_text())
     config["experiments"]["diabetes_linear"]["dataset"] = {"file": "patients.csv", "target": "readmitted"}
     path.write_text(json.dumps(config))
-    for words in (["publish", str(runs / "c"), "--output", str(tmp_path / "out")], ["crate", str(runs / "c")]):
-        assert main(words) == 2
+    publish = ["publish", str(runs / "c"), "--output", str(tmp_path / "out")]
+    for command, words in ((main, publish), (run_job, ["crate", f"folder={runs / 'c'}"])):
+        assert command(words) == 2
         assert "experiments.diabetes_linear.dataset.file: must not be own data" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_compare_prints_or_writes(tmp_path, capsys):
+def test_a_pair_is_printed_or_written(tmp_path, capsys):
     rows = {"experiment": "e", "algorithm": ["a", "a", "b", "b"], "reading": "", "M": 2, "R": 3, "epsilon": 1.0}
     rows |= {"trial": [0, 1, 0, 1], "stepsize": 1, "clip": 1, "phase_length": 1, "train_loss": 1, "diverged": False}
-    pd.DataFrame(rows | {"test_error": [0.1, 0.2, 0.4, 0.51]}).to_csv(tmp_path / "r.csv", index=False)
-    assert main(["compare", str(tmp_path / "r.csv"), "a", "b"]) == 0
+    for folder in ("tables", "reported"):
+        (tmp_path / "run" / folder).mkdir(parents=True)
+    file = tmp_path / "run" / "reported" / "e.csv"
+    pd.DataFrame(rows | {"test_error": [0.1, 0.2, 0.4, 0.51]}).to_csv(file, index=False)
+    pair = ["claims", str(tmp_path / "run"), "--pair", "a", "b"]
+    assert main(pair) == 0
     assert "-0.305" in capsys.readouterr().out
-    assert main(["compare", str(tmp_path / "r.csv"), "a", "b", "--output", str(tmp_path / "c.csv")]) == 0
+    assert main([*pair, "--output", str(tmp_path / "c.csv")]) == 0
     assert pd.read_csv(tmp_path / "c.csv")["difference"].tolist() == [pytest.approx(-0.305)]
-    assert main(["compare", str(tmp_path / "none.csv"), "a", "b"]) == 2
+    assert main([*pair, "--output", str(file)]) == 2
+    assert "must lie outside of the run" in capsys.readouterr().err
+    file.unlink()
+    assert main(pair) == 2
+    assert "run: reported: missing" in capsys.readouterr().err

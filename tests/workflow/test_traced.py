@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from silodp.cli import main
 from silodp.experiments.validation import load
+from silodp.jobs.__main__ import main as run_job
 from silodp.workflow.closure import ROOT, CodeSources
 from silodp.workflow.job_digest import BY_VALUE, RunPlan
 
@@ -24,9 +24,9 @@ EXPERIMENTS = {
     "wbcd_calibrated": SMALL | PHASES | {"alternatives": [], "readings": {"noise": "calibrated"}},
     "diabetes_linear": SMALL | {"settings": [{"M": 3, "R": 2}], "clips": [1.0]},
 }
-# What starts a command, and what happens in every command alike before its job.
-AROUND = ("silodp.cli", "silodp.cli.__init__", "silodp.cli.options", "silodp.cli.parser", "silodp.cli.running")
-AROUND += ("silodp.workflow.engine", "silodp.extending.plugins", "silodp.datasets.sources")
+# What starts a job, and what happens in every job alike before its function.
+AROUND = ("silodp.jobs.__main__", "silodp.workflow.ending", "silodp.workflow.engine")
+AROUND += ("silodp.extending.plugins", "silodp.datasets.sources")
 
 
 class Recorded(CodeSources):
@@ -44,8 +44,8 @@ def module_of(file: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def called_by(words: list) -> set[str]:
-    """Modules of the package whose functions a command calls, those called by modules of `BY_VALUE` left out."""
+def called_by(words: list[str]) -> set[str]:
+    """Modules of the package whose functions a job calls, those called by modules of `BY_VALUE` left out."""
     found: set[str] = set()
     stack: list[str] = []
 
@@ -61,7 +61,7 @@ def called_by(words: list) -> set[str]:
 
     sys.setprofile(note)
     try:
-        code = main([str(word) for word in words])
+        code = run_job([str(word) for word in words])
     finally:
         sys.setprofile(None)
     assert code == 0
@@ -94,25 +94,27 @@ def test_jobs_from_silos_to_a_figure_call_what_their_digests_are_made_of(experim
     run_file.write_text(json.dumps({"run": "traced", "experiments": alone}))
     plan = RunPlan(load(run_file))
 
-    def traced(job: str, *words: object) -> None:
+    def traced(job: str, *words: str) -> None:
         plan.sources = Recorded()
         plan.own_digest(job, experiment=experiment, algorithm=algorithm)
-        called = called_by([job, run_file, experiment, *words, "-q"])
+        called = called_by([job, f"run_file={run_file}", f"experiment={experiment}", *words])
         assert called
         assert called <= plan.sources.modules, (job, sorted(called - plan.sources.modules))
 
-    silos, grid, chosen, fresh, delivered, table = (
-        own / name for name in ("silos/default", "grid", "chosen", "fresh", "privacy.csv", "table.csv")
+    silos, grid, chosen, fresh, delivered, table, reported = (
+        own / name for name in ("silos/default", "grid", "chosen", "fresh", "privacy.csv", "table.csv", "reported.csv")
     )
-    traced("partition", "--output", silos)
-    traced("train", algorithm, setting, "--silos", silos, "--output", grid)
-    traced("select", "--trials", grid, "--output", chosen)
-    traced("train", algorithm, setting, "--silos", silos, "--chosen", chosen, "--output", fresh)
-    audit = ["--by-round", own / "by_round.csv", "--audit", own / "audit.csv"]
-    traced("privacy", "--chosen", chosen, "--silos", silos, "--output", delivered, *audit)
-    made = ["--chosen", chosen, "--privacy", delivered, "--output", table]
-    traced("table", "--grid", grid, "--fresh", fresh, *made)
+    task = [f"algorithm={algorithm}", f"setting={setting}", f"silos={silos}"]
+    traced("partition", f"output={silos}")
+    traced("train", *task, f"output={grid}")
+    traced("select", f"trials={grid}", f"output={chosen}")
+    traced("train", *task, f"chosen={chosen}", f"output={fresh}")
+    audit = [f"by_round={own / 'by_round.csv'}", f"audit={own / 'audit.csv'}"]
+    traced("privacy", f"chosen={chosen}", f"silos={silos}", f"output={delivered}", *audit)
+    made = [f"output={table}", f"reported={reported}", f"losses={own / 'losses'}"]
+    traced("table", f"grid={grid}", f"fresh={fresh}", f"chosen={chosen}", f"privacy={delivered}", *made)
     assert len(pd.read_csv(table))
     with contextlib.suppress(StopIteration):
         name = next(iter(plan.figure_names(experiment)))
-        traced("figure", name, "--table", table, "--folder", own / "figures", "--formats", "svg")
+        files = [f"table={table}", f"reported={reported}", f"folder={own / 'figures'}", "formats=svg"]
+        traced("figure", f"names={name}", *files)

@@ -8,13 +8,18 @@ rule check:
     params:
         run_file=FROZEN,
         digest=lambda wc: PLAN.digest_of("check", name=wc.check),
+    message:
+        "Compare the bound {wildcards.check} of the papers with runs"
     shell:
-        "silodp check {wildcards.check:q} {params.run_file:q} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs check run_file={params.run_file:q} name={wildcards.check:q} output={output:q}"
+        " digest={params.digest} > {log:q} 2>&1"
 
 
 rule bounds:
     input:
         PLAN.bounds(),
+    message:
+        "The papers' bounds are held against runs"
 
 
 rule checkins_figure_2:
@@ -26,9 +31,12 @@ rule checkins_figure_2:
         **needs(2000, 10),
     params:
         run_file=FROZEN,
-        digest=PLAN.digest_of("checkins-figure-2"),
+        digest=PLAN.digest_of("checkins_figure_2"),
+    message:
+        "Compute Figure 2 of the check-ins paper"
     shell:
-        "silodp checkins-figure-2 --output {output:q} --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"
+        "python -m silodp.jobs checkins_figure_2 run_file={params.run_file:q} output={output:q}"
+        " digest={params.digest} > {log:q} 2>&1"
 
 
 rule checkins_experiment:
@@ -43,10 +51,15 @@ rule checkins_experiment:
     params:
         run_file=FROZEN,
         digest=digest_of("checkins"),
+    message:
+        "Compare random check-ins with other amplification on {wildcards.experiment}"
     shell:
-        "silodp checkins {params.run_file:q} {wildcards.experiment:q} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs checkins run_file={params.run_file:q} experiment={wildcards.experiment:q}"
+        " output={output:q} digest={params.digest} > {log:q} 2>&1"
 
 
 rule checkins:
     input:
         PLAN.checkins(),
+    message:
+        "Random check-ins are compared with other amplification"

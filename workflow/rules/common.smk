@@ -12,8 +12,8 @@ from silodp.workflow import closure, engine, job_digest as planning
 from silodp.workflow.digests import from_here, package_checksum
 from silodp.workflow.written import changed_files
 
-# A job takes the place of its shell, and ends when Snakemake does.
-shell.prefix(f"{engine.JOB_VARIABLE}=$PPID exec ")
+# A job takes the place of its shell, and ends when Snakemake does. A module of this folder stands for none of Python's.
+shell.prefix(f"{engine.JOB_VARIABLE}=$PPID PYTHONSAFEPATH=1 exec ")
 
 
 def refuse(text):

@@ -9,8 +9,11 @@ rule fetch:
         # Not the mirror's address itself, which may hold a password: parameters are kept in Snakemake's own records.
         run_file=FROZEN,
         digest=lambda wc: PLAN.digest_of("fetch", names=[wc.dataset]),
+    message:
+        "Fetch the files of {wildcards.dataset}"
     shell:
-        "silodp fetch {wildcards.dataset:q} --run-file {params.run_file:q} --listing {output.data:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs fetch run_file={params.run_file:q} names={wildcards.dataset:q} listing={output.data:q}"
+        " digest={params.digest} > {log:q} 2>&1"
 
 
 rule partition:
@@ -26,6 +29,8 @@ rule partition:
         run_file=FROZEN,
         folder=subpath(output.indices, parent=True),
         digest=digest_of("partition"),
+    message:
+        "Divide the records of {wildcards.experiment} among silos, reading {wildcards.reading}"
     shell:
-        "silodp partition {params.run_file:q} {wildcards.experiment:q} --reading {wildcards.reading:q}"
-        " --output {params.folder:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs partition run_file={params.run_file:q} experiment={wildcards.experiment:q}"
+        " reading={wildcards.reading:q} output={params.folder:q} digest={params.digest} > {log:q} 2>&1"

@@ -1,30 +1,27 @@
 # Figures are drawn again when their table or the code of their looks changes, and nothing else is made for them.
-for experiment in filter(PLAN.is_own, PLAN.experiments):
-
-    rule:
-        name:
-            f"study_{experiment}"
-        input:
-            silos=PLAN.files("partition", experiment),
-            chosen=f"{PLAN.folder}/selection/{experiment}.parquet",
-            table=f"{PLAN.folder}/tables/{experiment}.csv",
-        output:
-            PLAN.files("study", experiment),
-        log:
-            f"{PLAN.folder}/logs/study/{experiment}.log",
-        threads: PLAN.run.threads
-        resources:
-            **training(PLAN.gpus(experiment)),
-        params:
-            run_file=FROZEN,
-            experiment=experiment,
-            silos=PLAN.silos(experiment, "default"),
-            formats=PLAN.formats,
-            digest=PLAN.digest_of("study", experiment=experiment),
-        shell:
-            "silodp study {params.run_file:q} {params.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
-            " --table {input.table:q} --formats {params.formats:q} --output {output[0]:q} --digest {params.digest}"
-            " > {log:q} 2>&1"
+rule study:
+    input:
+        silos=lambda wc: PLAN.files("partition", wc.experiment),
+        chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
+        table=f"{PLAN.folder}/tables/{{experiment}}.csv",
+    output:
+        multiext(f"{PLAN.folder}/study/{{experiment}}.", "json", *PLAN.formats),
+    log:
+        f"{PLAN.folder}/logs/study/{{experiment}}.log",
+    threads: PLAN.run.threads
+    resources:
+        **training(by_experiment),
+    params:
+        run_file=FROZEN,
+        silos=lambda wc: PLAN.silos(wc.experiment, "default"),
+        formats=PLAN.formats,
+        digest=digest_of("study"),
+    message:
+        "Judge the models of {wildcards.experiment}"
+    shell:
+        "python -m silodp.jobs study run_file={params.run_file:q} experiment={wildcards.experiment:q}"
+        " chosen={input.chosen:q} silos={params.silos:q} table={input.table:q} formats={params.formats:q}"
+        " output={output[0]:q} digest={params.digest} > {log:q} 2>&1"
 
 
 for experiment in PLAN.experiments:
@@ -53,21 +50,25 @@ for experiment in PLAN.experiments:
             folder=subpath(output[0], parent=True),
             formats=PLAN.formats,
             digest=PLAN.digest_of("figure", experiment=experiment),
+        message:
+            "Draw the figures of {params.experiment}"
         shell:
-            "silodp figure {params.run_file:q} {params.experiment:q} {params.names:q} --table {input.table:q}"
-            " --reported {input.reported:q} --folder {params.folder:q} --formats {params.formats:q}"
-            " --digest {params.digest} > {log:q} 2>&1"
+            "python -m silodp.jobs figure run_file={params.run_file:q} experiment={params.experiment:q}"
+            " names={params.names:q} table={input.table:q} reported={input.reported:q} folder={params.folder:q}"
+            " formats={params.formats:q} digest={params.digest} > {log:q} 2>&1"
 
 
 rule figures:
     input:
         PLAN.files("figures"),
         PLAN.other_figures(),
+    message:
+        "The figures of all experiments are drawn"
 
 
 REDRAW = (
-    "silodp redraw {input.tables:q} --folder {params.folder:q} --formats {params.formats:q} --digest {params.digest}"
-    " --plan {params.run_file:q} > {log:q} 2>&1"
+    "python -m silodp.jobs redraw run_file={params.run_file:q} tables={input.tables:q} folder={params.folder:q}"
+    " formats={params.formats:q} digest={params.digest} > {log:q} 2>&1"
 )
 
 
@@ -86,6 +87,8 @@ rule redraw:
         folder=subpath(output[0], parent=True),
         formats=PLAN.formats,
         digest=PLAN.digest_of("redraw", folder="figures"),
+    message:
+        "Draw the figures of formulas, ε by round and comparisons"
     shell:
         REDRAW
 
@@ -107,6 +110,8 @@ rule redraw_one:
         folder=subpath(output[0], parent=True),
         formats=PLAN.formats,
         digest=PLAN.digest_of("redraw"),
+    message:
+        "Draw the figure of {wildcards.kind}/{wildcards.name}"
     shell:
         REDRAW
 
@@ -128,9 +133,11 @@ if PLAN.board():
             folder=subpath(output[0], parent=True),
             formats=PLAN.formats,
             digest=PLAN.digest_of("leaderboard"),
+        message:
+            "Compare algorithms at equal true ε over data sets"
         shell:
-            "silodp leaderboard {input.reported:q} --folder {params.folder:q} --formats {params.formats:q}"
-            " --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"
+            "python -m silodp.jobs leaderboard run_file={params.run_file:q} reported={input.reported:q}"
+            " folder={params.folder:q} formats={params.formats:q} digest={params.digest} > {log:q} 2>&1"
 
 
 rule comparisons:
@@ -146,6 +153,8 @@ rule comparisons:
     params:
         run_file=FROZEN,
         digest=PLAN.digest_of("comparisons"),
+    message:
+        "Compare SPIDER, minibatch SGD and local SGD in pairs"
     shell:
-        "silodp comparisons {input.reported:q} --privacy {input.privacy:q} --output {output:q} --digest {params.digest}"
-        " --plan {params.run_file:q} > {log:q} 2>&1"
+        "python -m silodp.jobs comparisons run_file={params.run_file:q} reported={input.reported:q}"
+        " privacy={input.privacy:q} output={output:q} digest={params.digest} > {log:q} 2>&1"

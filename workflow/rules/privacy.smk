@@ -12,10 +12,12 @@ rule privacy:
         run_file=FROZEN,
         silos=subpath(input.silos, parent=True),
         digest=digest_of("privacy"),
+    message:
+        "Bound the true ε of every chosen private point of {wildcards.experiment}"
     shell:
-        "silodp privacy {params.run_file:q} {wildcards.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
-        " --output {output.privacy:q} --by-round {output.by_round:q} --audit {output.audit:q} --digest {params.digest}"
-        " > {log:q} 2>&1"
+        "python -m silodp.jobs privacy run_file={params.run_file:q} experiment={wildcards.experiment:q}"
+        " chosen={input.chosen:q} silos={params.silos:q} output={output.privacy:q} by_round={output.by_round:q}"
+        " audit={output.audit:q} digest={params.digest} > {log:q} 2>&1"
 
 
 # privacy.csv, by_round.csv and audit.csv of the whole run.
@@ -33,9 +35,11 @@ rule merge:
         folder=subpath(output[0], parent=True),
         experiments=list(PLAN.experiments),
         digest=PLAN.digest_of("merge"),
+    message:
+        "Merge the experiments' tables of privacy, by_round and audit"
     shell:
-        "silodp merge {params.folder:q} {params.experiments:q} --digest {params.digest} --plan {params.run_file:q}"
-        " > {log:q} 2>&1"
+        "python -m silodp.jobs merge run_file={params.run_file:q} folder={params.folder:q}"
+        " experiments={params.experiments:q} digest={params.digest} > {log:q} 2>&1"
 
 
 rule formulas:
@@ -48,5 +52,8 @@ rule formulas:
     params:
         run_file=FROZEN,
         digest=PLAN.digest_of("formulas"),
+    message:
+        "Bound the true ε of the papers' noise formulas"
     shell:
-        "silodp formulas --output {output:q} --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"
+        "python -m silodp.jobs formulas run_file={params.run_file:q} output={output:q} digest={params.digest}"
+        " > {log:q} 2>&1"

@@ -22,9 +22,11 @@ rule claims:
         folder=subpath(output[0], parent=True),
         # Verdicts are made again when what they are built on changes, or when bounds or check-ins were made in the meantime.
         digest=PLAN.digest_of("claims"),
+    message:
+        "Judge the papers' claims"
     shell:
-        "silodp claims {params.folder:q} --output {output:q} --digest {params.digest}"
-        " --plan {params.run_file:q} > {log:q} 2>&1"
+        "python -m silodp.jobs claims run_file={params.run_file:q} folder={params.folder:q} output={output:q}"
+        " digest={params.digest} > {log:q} 2>&1"
 
 
 # What was published keeps the record of the runs that made it.
@@ -51,9 +53,11 @@ if not PLAN.published:
         params:
             run_file=FROZEN,
             digest=PLAN.digest_of("provenance"),
+        message:
+            "Record code, lock, configuration, data and machine"
         shell:
-            "silodp provenance {params.run_file:q} --listings {input.listings:q} --output {output.record:q}"
-            " --digest {params.digest} > {log:q} 2>&1"
+            "python -m silodp.jobs provenance run_file={params.run_file:q} listings={input.listings:q}"
+            " output={output.record:q} digest={params.digest} > {log:q} 2>&1"
 
 
 rule report:
@@ -76,9 +80,11 @@ rule report:
         run_file=FROZEN,
         folder=subpath(output[0], parent=True),
         digest=PLAN.digest_of("report"),
+    message:
+        "Build the report page"
     shell:
-        "silodp report {params.folder:q} --output {output:q} --digest {params.digest}"
-        " --plan {params.run_file:q} > {log:q} 2>&1"
+        "python -m silodp.jobs report run_file={params.run_file:q} folder={params.folder:q} output={output:q}"
+        " digest={params.digest} > {log:q} 2>&1"
 
 
 # The manifest comes last: it has the checksum of every other file. That of a publication says which files may not change.
@@ -108,5 +114,8 @@ rule crate:
         run_file=FROZEN,
         folder=subpath(output[0], parent=True),
         digest=PLAN.digest_of("crate"),
+    message:
+        "Write the manifest with every checksum"
     shell:
-        "silodp crate {params.folder:q} --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"
+        "python -m silodp.jobs crate run_file={params.run_file:q} folder={params.folder:q} digest={params.digest}"
+        " > {log:q} 2>&1"

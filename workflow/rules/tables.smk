@@ -13,12 +13,16 @@ rule table:
     params:
         run_file=FROZEN,
         digest=digest_of("table"),
+    message:
+        "Aggregate the trials of {wildcards.experiment} into its table"
     shell:
-        "silodp table {params.run_file:q} {wildcards.experiment:q} --grid {input.grid:q} --fresh {input.fresh:q}"
-        " --chosen {input.chosen:q} --privacy {input.privacy:q} --output {output.tables:q} --reported {output.reported:q}"
-        " --losses {output.losses:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs table run_file={params.run_file:q} experiment={wildcards.experiment:q} grid={input.grid:q}"
+        " fresh={input.fresh:q} chosen={input.chosen:q} privacy={input.privacy:q} output={output.tables:q}"
+        " reported={output.reported:q} losses={output.losses:q} digest={params.digest} > {log:q} 2>&1"
 
 
 rule tables:
     input:
         PLAN.tables(),
+    message:
+        "The tables of all experiments are made"

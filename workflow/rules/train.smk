@@ -13,10 +13,14 @@ rule train:
         run_file=FROZEN,
         silos=subpath(input.silos, parent=True),
         digest=digest_of("train"),
+    message:
+        "Train {wildcards.algorithm} of {wildcards.experiment} in {wildcards.setting} over its grid,"
+        " trials {wildcards.trials}, reading {wildcards.reading}"
     shell:
-        "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
-        " --reading {wildcards.reading:q} --trials {wildcards.trials:q} --silos {params.silos:q} --threads {threads}"
-        " --output {output:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs train run_file={params.run_file:q} experiment={wildcards.experiment:q}"
+        " algorithm={wildcards.algorithm:q} setting={wildcards.setting:q} reading={wildcards.reading:q}"
+        " trials={wildcards.trials:q} silos={params.silos:q} threads={threads} output={output:q}"
+        " digest={params.digest} > {log:q} 2>&1"
 
 
 rule race:
@@ -37,10 +41,14 @@ rule race:
         run_file=FROZEN,
         silos=subpath(input.silos, parent=True),
         digest=digest_of("race"),
+    message:
+        "Train rung {wildcards.rung} of the race of {wildcards.algorithm} of {wildcards.experiment}"
+        " in {wildcards.setting}, reading {wildcards.reading}"
     shell:
-        "silodp race {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
-        " --reading {wildcards.reading:q} --rung {wildcards.rung:q} --earlier {input.earlier:q}"
-        " --silos {params.silos:q} --threads {threads} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs race run_file={params.run_file:q} experiment={wildcards.experiment:q}"
+        " algorithm={wildcards.algorithm:q} setting={wildcards.setting:q} reading={wildcards.reading:q}"
+        " rung={wildcards.rung:q} earlier={input.earlier:q} silos={params.silos:q} threads={threads} output={output:q}"
+        " digest={params.digest} > {log:q} 2>&1"
 
 
 rule select:
@@ -55,8 +63,11 @@ rule select:
     params:
         run_file=FROZEN,
         digest=digest_of("select"),
+    message:
+        "Choose points of {wildcards.experiment} by training loss"
     shell:
-        "silodp select {params.run_file:q} {wildcards.experiment:q} --trials {input:q} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
+        "python -m silodp.jobs select run_file={params.run_file:q} experiment={wildcards.experiment:q} trials={input:q}"
+        " output={output:q} digest={params.digest} > {log:q} 2>&1"
 
 
 # A job trains all algorithms of an experiment at their chosen points: starting up takes longer than training there.
@@ -87,7 +98,9 @@ for experiment in PLAN.experiments:
                 silos=lambda wc, input: Path(input.silos[0]).parents[1],
                 folder=lambda wc, output: Path(output[0]).parents[2],
                 digest=PLAN.digest_of("fresh", experiment=experiment),
+            message:
+                "Train the algorithms of {params.experiment} at the chosen points, trials {params.trials}"
             shell:
-                "silodp fresh {params.run_file:q} {params.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
-                " --trials {params.trials:q} --threads {threads} --folder {params.folder:q} --digest {params.digest}"
-                " > {log:q} 2>&1"
+                "python -m silodp.jobs fresh run_file={params.run_file:q} experiment={params.experiment:q}"
+                " chosen={input.chosen:q} silos={params.silos:q} trials={params.trials:q} threads={threads}"
+                " folder={params.folder:q} digest={params.digest} > {log:q} 2>&1"

@@ -1,12 +1,13 @@
 """The tables of audits: for every private algorithm of an experiment whether its messages are made as planned."""
 
+import logging
 from dataclasses import replace
 
 import pandas as pd
 import torch
 
 from silodp.algorithms.base import Algorithm
-from silodp.audit.columns import AUDIT_COLUMNS
+from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
 from silodp.audit.mechanism_check import Size, check_mechanism
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
@@ -18,6 +19,8 @@ from silodp.models import MODELS
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.true_epsilon import upper_end
 
+log = logging.getLogger("silodp")
+
 # Columns about one point of an algorithm, whatever experiment it is of.
 POINT_COLUMNS = AUDIT_COLUMNS[4:]
 
@@ -27,7 +30,7 @@ def audit_rows(run: Run, name: str, config: Experiment, sizes: list[int]) -> pd.
 
     Each algorithm is audited in the first setting of every R, under the default reading, with all its silos; ε is the
     smallest silo's, of its own messages. Sums through P_vec have no such messages, and no row; nor has an algorithm
-    whose privacy rests on an assumption about the loss.
+    whose privacy rests on an assumption about the loss. The log has the rows that fail.
     """
     first = {setting.R: setting for setting in reversed(config.settings)}
     size = Size(model_size(config), getattr(torch, run.dtype))
@@ -36,7 +39,16 @@ def audit_rows(run: Run, name: str, config: Experiment, sizes: list[int]) -> pd.
         for setting in first.values() if options.private != "non_private" else ():
             streams = Streams(run.seed).child(name, "audit", algorithm, setting.name)
             rows += _task_rows(Task(name, config, algorithm, setting), sizes, streams, size)
+    for row in rows:
+        warn_of_fault(f"{row['experiment']} {row['algorithm']}", row)
     return pd.DataFrame(rows, columns=AUDIT_COLUMNS)
+
+
+def warn_of_fault(name: str, row: dict) -> None:
+    """Log a row whose messages are not as planned."""
+    if row["mechanism"] != AS_PLANNED:
+        where = f"{name} at epsilon = {row['claimed_epsilon']:g}"
+        log.warning("%s: messages are not made as planned: %s", where, row["mechanism"])
 
 
 def model_size(config: Experiment) -> int:

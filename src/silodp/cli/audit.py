@@ -11,13 +11,11 @@ import click
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
-from silodp.audit.audit_rows import POINT_COLUMNS, audit_rows, point_rows
+from silodp.audit.audit_rows import POINT_COLUMNS, audit_rows, point_rows, warn_of_fault
 from silodp.audit.columns import AS_PLANNED
 from silodp.audit.mechanism_check import RUN_SIZE
-from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, option_of_values
+from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, command, option_of_values
 from silodp.config.errors import ConfigError
-from silodp.config.experiment import Experiment
-from silodp.config.run import Run
 from silodp.experiments.validation import experiment_of, load
 from silodp.federation.partition import read_partition
 from silodp.federation.streams import Streams
@@ -38,10 +36,10 @@ _HEADINGS = {
 }
 
 
-@job_command(epilog="Example: silodp audit minibatch_sgd --epsilon 1")
+@command(epilog="Example: silodp audit minibatch_sgd --epsilon 1")
 @click.argument("subject", metavar="ALGORITHM|RUN_FILE|PUBLICATION")
 @click.argument("experiment", required=False)
-@click.option("--silos", type=PATH, help="With a run file: folder that `silodp partition` wrote.")
+@click.option("--silos", type=PATH, help="With a run file: a partition, as results/RUN/silos/EXPERIMENT/default.")
 @click.option("--output", type=PATH, help="CSV file to write; required with a run file or a publication.")
 @option_of_values("--epsilon", type=POSITIVE, default=_CLAIMS, help="Claims of an algorithm (0.75 3 18).")
 @click.option("--records", type=COUNT, default=_RECORDS, help="n, records of a silo.", show_default=True)
@@ -76,17 +74,9 @@ def audit(subject: str, experiment: str | None, silos: Path | None, output: Path
         raise ConfigError(f"command line: {missing}: missing: required with a run file")
     run, config = experiment_of(Path(subject), experiment)
     sizes = [len(records) for records in read_partition(silos, 0).train]
-    table = audit_of(run, experiment, config, sizes)
+    table = audit_rows(run, experiment, config, sizes)
     write_csv(table, output)
     return _broken(table)
-
-
-def audit_of(run: Run, experiment: str, config: Experiment, sizes: list[int]) -> pd.DataFrame:
-    """Audits of every private algorithm of an experiment; the log has those that fail."""
-    rows = audit_rows(run, experiment, config, sizes)
-    for row in rows.to_dict("records"):
-        _warn(f"{row['experiment']} {row['algorithm']}", row)
-    return rows
 
 
 def _audit_publication(folder: Path, experiment: str | None, output: Path) -> int:
@@ -95,7 +85,7 @@ def _audit_publication(folder: Path, experiment: str | None, output: Path) -> in
     for name in [experiment] if experiment else load(folder / "config.json").experiments:
         run, config = experiment_of(folder / "config.json", name)
         silos = read_csv(folder / f"tables/{name}.csv", ("N", "n")).iloc[0]
-        tables.append(audit_of(run, name, config, [int(silos["n"])] * int(silos["N"])))
+        tables.append(audit_rows(run, name, config, [int(silos["n"])] * int(silos["N"])))
         log.info("%s: %d audits", name, len(tables[-1]))
     table = pd.concat(tables)
     write_csv(table, output)
@@ -104,12 +94,6 @@ def _audit_publication(folder: Path, experiment: str | None, output: Path) -> in
 
 def _broken(table: pd.DataFrame) -> int:
     return int(not table["mechanism"].eq(AS_PLANNED).all())
-
-
-def _warn(name: str, row: dict) -> None:
-    if row["mechanism"] != AS_PLANNED:
-        where = f"{name} at epsilon = {row['claimed_epsilon']:g}"
-        log.warning("%s: messages are not made as planned: %s", where, row["mechanism"])
 
 
 def _audit_algorithm(
@@ -150,7 +134,7 @@ def _audit_algorithm(
         shown = table[list(_HEADINGS)].rename(columns=_HEADINGS)
         print(shown.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for row in rows:
-        _warn(algorithm.name, row)
+        warn_of_fault(algorithm.name, row)
     return _broken(table)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 import pandas as pd
 
-from silodp.cli.options import PATH, among, command, option_of_values
-from silodp.config.errors import project_root
+from silodp.cli.options import PATH, command, option_of_values
+from silodp.config.errors import among, project_root
 from silodp.files import read_csv, read_json, write_csv, write_text
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.claim_file import Decided

@@ -1,13 +1,11 @@
-"""What commands share: their class, options and arguments, and the checks of names."""
+"""What commands share: their class, options and arguments."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-
-from silodp.config.errors import ConfigError, suggest_name
 
 
 class Command(click.Command):
@@ -22,8 +20,9 @@ class Command(click.Command):
         return super().parse_args(context, list(_spread(words, names)))
 
     def invoke(self, context: click.Context) -> int:
-        # By name, as the digest of a job covers what its command imports, and starting is not part of the job.
-        return context.obj["load"]("running:run")(context, super().invoke)
+        from silodp.cli.running import run  # loads what `--help` need not
+
+        return run(context, super().invoke)
 
 
 class _OptionOfValues(click.Option):
@@ -47,7 +46,7 @@ def _spread(words: Sequence[str], names: set[str]) -> Iterator[str]:
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Keep a common option wherever it stands: `silodp -q train` and `silodp train -q` are the same."""
+    """Keep a common option wherever it stands: `silodp -q audit` and `silodp audit -q` are the same."""
     if value and parameter.name:
         context.meta[parameter.name] = value
 
@@ -67,15 +66,6 @@ COMMON: list[click.Parameter] = [
 
 def command(name: str | None = None, **keywords: Any) -> Callable[[Callable], Command]:
     return click.command(name, cls=Command, **keywords)
-
-
-def job_command(name: str | None = None, **keywords: Any) -> Callable[[Callable], Command]:
-    """Make a function a command that rules of the workflow call, which pass the digest that the plan computed.
-
-    The command refuses to work under another digest. The run file of a command that takes none is passed as --plan.
-    """
-    hidden = [_common("--digest", hidden=True), _common("--plan", type=PATH, hidden=True)]
-    return click.command(name, cls=Command, params=hidden, **keywords)
 
 
 def option_of_values(*names: str, **keywords: Any) -> Callable:
@@ -118,18 +108,4 @@ def _run_file(context: click.Context, parameter: click.Parameter, value: Path) -
 
 
 run_file = click.argument("run_file", type=PATH, callback=_run_file)
-experiment = click.argument("experiment")
-silos = click.option("--silos", type=PATH, required=True, help="Folder that `silodp partition` wrote.")
-chosen = click.option("--chosen", type=PATH, required=True, help="Parquet file that `silodp select` wrote.")
-output = click.option("--output", type=PATH, required=True, help="File to write.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def among(kind: str, value: str, allowed: Iterable[str]) -> str:
-    """`value` if it is among `allowed`, else ConfigError."""
-    names = list(allowed)
-    if value not in names:
-        raise ConfigError(
-            f"command line: {kind}: {value!r}: must be one of {', '.join(names)}{suggest_name(value, names)}"
-        )
-    return value

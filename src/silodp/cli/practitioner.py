@@ -1,4 +1,4 @@
-"""The commands useful by themselves: the true ε of a federated run, noise for a wanted ε, amplification."""
+"""The commands useful by themselves: the true ε of a federated run or of shuffled reports, noise for a wanted ε."""
 
 import json
 import math
@@ -14,8 +14,8 @@ from tabulate import tabulate
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.messages_file import read_messages
-from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, Number, among, as_json, command, option_of_values
-from silodp.config.errors import ConfigError
+from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, Number, as_json, command, option_of_values
+from silodp.config.errors import ConfigError, among
 from silodp.privacy.calibration import calibrated_plan
 from silodp.privacy.message_counts import RECORD, Whom
 from silodp.privacy.person import person_epsilon
@@ -27,21 +27,21 @@ from silodp.privacy.true_epsilon import ends, refuting_epsilon
 
 
 class _RequiredOption(click.Option):
-    """An option that must be given, unless --messages describes the run."""
+    """An option that must be given, unless --messages describes the run or --amplification asks for none."""
 
     def __init__(self, *arguments: Any, **keywords: Any):
         super().__init__(*arguments, required=True, **keywords)
 
     def get_help_extra(self, context: click.Context) -> Any:
         described = any(option.name == "messages" for option in context.command.params)
-        word = "required without --messages" if described else "required"
+        word = "required without --messages or --amplification" if described else "required"
         return super().get_help_extra(context) | {"required": word}
 
     def process_value(self, context: click.Context, value: Any) -> Any:
         try:
             return super().process_value(context, value)
         except click.MissingParameter:
-            if isinstance(context.params.get("messages"), Path):
+            if isinstance(context.params.get("messages"), Path) or context.params.get("amplification"):
                 return None
             raise
 
@@ -95,6 +95,14 @@ def _plan(
     is_eager=True,
     help="YAML file of a silo's messages (docs/privacy.md); only --claimed, --tries and --person-* go with it.",
 )
+@click.option(
+    "--amplification",
+    is_flag=True,
+    is_eager=True,
+    help="Bound the central epsilon of N local reports; only --epsilon0, --reports, --delta and --records go with it.",
+)
+@option_of_values("--epsilon0", type=Number(min=0, max=500, min_open=True), help="Epsilon of a report.")
+@option_of_values("--reports", type=COUNT, help="N, reports behind a shuffler.")
 @_federated_run
 @click.option(
     "--sigma", type=POSITIVE, cls=_RequiredOption, help="Noise per coordinate of a gradient message (or step)."
@@ -117,17 +125,30 @@ def epsilon(
     claimed: float | None,
     tries: float | None,
     messages: Path | None,
+    amplification: bool,
+    epsilon0: Sequence[float],
+    reports: Sequence[int],
     **run: Any,
 ) -> None:
     """Bound the true epsilon of a silo's whole transcript against replacing one record.
 
     Prints [lower, upper]: no two neighbouring silos lose more than the upper end, and an explicit pair reaches the
     lower one. A claim is kept from the upper end on, violated below the lower one, and not certified between.
+
+    With --amplification, the central epsilon of N local reports behind a shuffler (or sampled, or sent at random
+    times), of senders with --records each (default 1), against replacing one record of one sender. Where the
+    assumptions of a bound fail, the table says why.
     """
+    if amplification:
+        _refuse_other_options("amplification", "epsilon0", "reports", "delta", "records")
+        _print_amplification(epsilon0, reports, run["delta"], run["records"] or 1)
+        return
+    if epsilon0 or reports:
+        raise ConfigError(f"command line: --{'epsilon0' if epsilon0 else 'reports'}: goes with --amplification")
     if messages is None:
         algorithm, plan = _run_of_options(run, sigma, sigma_difference, clip)
     else:
-        _refuse_other_options()
+        _refuse_other_options("messages", "claimed", "tries", "person_silos", "person_records", "as_json")
         plan = read_messages(messages)
     if person_records > plan.budget.n:
         allowed = f"must be at most the silo's {plan.budget.n} records"
@@ -160,12 +181,12 @@ def _run_of_options(
     return algorithm, replace(plan, releases=releases)
 
 
-def _refuse_other_options() -> None:
-    context, kept = click.get_current_context(), ("messages", "claimed", "tries", "person_silos", "person_records")
+def _refuse_other_options(mode: str, *kept: str) -> None:
+    context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
-        if given and option.name not in (*kept, "as_json"):
-            raise ConfigError(f"command line: {option.opts[0]}: must be left out with --messages, which says it")
+        if given and option.name not in (mode, *kept):
+            raise ConfigError(f"command line: {option.opts[0]}: must be left out with --{mode}")
 
 
 def _bounds(plan: PrivacyPlan) -> dict[str, Any]:
@@ -199,17 +220,11 @@ def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
     _print(values | _bounds(calibrated), as_json)
 
 
-@command(epilog="Example: silodp amplification --epsilon0 0.5 1 --reports 10000 --delta 1e-6")
-@option_of_values("--epsilon0", type=Number(min=0, max=500, min_open=True), required=True, help="Epsilon of a report.")
-@option_of_values("--reports", type=COUNT, required=True, help="N, shuffled reports.")
-@option_of_values("--delta", type=DELTA, required=True, help="Central delta.")
-@click.option("--records", type=COUNT, default=1, help="n, records of a report's sender.", show_default=True)
-def amplification(epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int) -> None:
-    """Bound the central epsilon of N local reports behind a shuffler (or sampled, or sent at random times).
-
-    Neighbours replace one record of one sender. Where the assumptions of a bound fail, the table says why.
-    """
-    table = amplification_table(epsilon0, reports, delta, records=records)
+def _print_amplification(epsilon0: Sequence[float], reports: Sequence[int], delta: float | None, records: int) -> None:
+    missing = [name for name, value in (("epsilon0", epsilon0), ("reports", reports), ("delta", delta)) if not value]
+    if delta is None or missing:
+        raise ConfigError(f"command line: --{missing[0]}: missing: required with --amplification")
+    table = amplification_table(epsilon0, reports, [delta], records=records)
     rows = []
     for row in table.to_dict("records"):
         side = "down" if row["bound"] == "lower bound" else "up"

@@ -1,17 +1,13 @@
-"""The commands on finished runs: provenance, crate, publish, verify, clean."""
+"""The commands on finished runs: publish, verify, clean."""
 
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from silodp.cli.options import PATH, command, job_command, option_of_values, run_file
-from silodp.experiments.validation import load
+from silodp.cli.options import PATH, command
 from silodp.workflow import contents, engine
-from silodp.workflow import crate as crates
-from silodp.workflow import provenance as records
 from silodp.workflow.publishing import publish as copy
 
 
@@ -23,25 +19,6 @@ from silodp.workflow.publishing import publish as copy
 def publish(folders: Sequence[Path], output: Path, beside: bool, without: Sequence[str]) -> None:
     """Copy tables, figures and provenance of finished runs, as in results/paper, to a folder that is committed."""
     copy(folders, output, beside=beside, without=without)
-
-
-@job_command()
-@run_file
-@option_of_values("--listings", type=PATH, help="CSV files that `silodp fetch --listing` wrote.")
-@click.option("--output", type=PATH, required=True, help="provenance.json; options and plug-ins are copied beside it.")
-def provenance(run_file: Path, listings: Sequence[Path], output: Path) -> None:
-    """Record what a run was made from: code, lock, configuration, data, machine."""
-    records.record(load(run_file), listings, output)
-
-
-@job_command()
-@click.argument("folder", type=PATH)
-def crate(folder: Path) -> None:
-    """Write the manifest of a finished run: an RO-Crate with its inputs, its outputs and every checksum."""
-    if engine.JOB_VARIABLE not in os.environ:
-        contents.refuse_own_data(folder)
-    with engine.results_locked(folder):
-        crates.renew(folder)
 
 
 log = logging.getLogger("silodp")

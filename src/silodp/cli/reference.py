@@ -1,18 +1,22 @@
-"""The command `silodp config`: a check, the JSON schema that editors use, and the reference page of all keys."""
+"""The command `silodp config`: checks, the JSON schema that editors use, and the reference page of all keys."""
 
 import json
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from pydantic import BaseModel
 
+from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
+from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
+from silodp.extending import plugins
 from silodp.silos.federation_file import Federation, SiloFile
 from silodp.verdicts.claims.claim_file import Claims
 
@@ -33,21 +37,46 @@ with an empty default may be left out. [The page on silos](federate.md) says how
 """
 
 
-@command(epilog="Example: silodp config check config/default.yaml")
+@command(epilog="Example: silodp config check config/default.yaml --plugin my_algorithm.py")
 @click.argument("action", type=click.Choice(("check", "schema", "reference")))
 @click.argument("run_file", type=PATH, required=False)
 @click.option("--of", type=click.Choice(("run", "federation")), default="run", help="Whose keys `reference` prints.")
-def config(action: str, run_file: Path | None, of: str) -> None:
-    """Check RUN_FILE, or print the JSON schema or the reference page of all keys."""
+@click.pass_context
+def config(context: click.Context, action: str, run_file: Path | None, of: str) -> int:
+    """Check RUN_FILE, or print the JSON schema or the reference page of all keys.
+
+    A plug-in of --plugin is checked for what every algorithm or data set must offer, with RUN_FILE or alone. Exit code
+    1 where it lacks something. `silodp audit` tests whether messages are as noisy as an algorithm's plan says.
+    """
     if action != "check":
         print(schema_text() if action == "schema" else reference_text(of), end="")
-        return
-    if run_file is None:
+        return 0
+    added = context.meta.get("plugin", ())
+    if run_file is None and not added:
         raise ConfigError("command line: run_file: missing: must name the file to check")
+    if run_file is not None:
+        _check_run_file(run_file)
+    return _check_plugins(added) if added else 0
+
+
+def _check_run_file(run_file: Path) -> None:
     run = load(run_file).run
     for file in (run_file, *(run_file.with_stem(f"{run_file.stem}-{part}") for part in run.parts)):
         number = len(load(file).experiments)
         log.info("%s: %d experiment%s, all checks passed", file, number, "s" * (number != 1))
+
+
+def _check_plugins(given: Sequence[str]) -> int:
+    """Print what the registry's contract finds in each plug-in; returns the exit code."""
+    from silodp.extending.contract import results  # loads PyTorch
+
+    faults, files = 0, {Path(file).resolve() for file in given}
+    for entry in sorted(plugin for plugin in plugins.in_use() if plugin.root in files):
+        value = ALGORITHMS[entry.name] if entry.registry == "silodp.algorithms" else DATASETS[entry.name]
+        for check, fault in results(value):
+            faults += bool(fault)
+            print(f"{'BAD' if fault else 'ok':<4}{entry.name} {check}{': ' if fault else ''}{fault}")
+    return int(faults > 0)
 
 
 def _definitions(*models: type[BaseModel]) -> dict[str, dict]:

@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 import yaml
 
-from silodp.cli.checkins import write_figure_2
 from silodp.cli.options import COUNT, Cores, command
 from silodp.cli.run import profile, run_workflow
 from silodp.config.errors import ConfigError, suggest_name
 from silodp.experiments.validation import load
 from silodp.files import write_text
+from silodp.jobs.checkins_figure_2 import checkins_figure_2
 from silodp.report.figures import save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.paper_figures import paper_figures, replication
@@ -42,7 +42,7 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
     if not shown.panels[0].experiment:
         table = Path(f"{shown.files[0]}.csv")
         if not dry_run:
-            write_figure_2(table)
+            checkins_figure_2(table)
             for name, drawn in figures_of(table).items():
                 save(drawn, table.parent / name)
         print(f"{shown.files[0]}.svg\n{shown.files[0]}.csv")

@@ -1,8 +1,6 @@
-"""How a command starts and ends: logging, environment, plug-ins, and errors as one line with an exit code."""
+"""How a command starts: its files are looked at before its work."""
 
-import logging
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +8,7 @@ from typing import Any
 import click
 
 from silodp.config.errors import ConfigError
-from silodp.datasets.own.schema import TableError
-from silodp.datasets.sources import without_credentials
-from silodp.extending import plugins
-from silodp.workflow.engine import set_environment
-
-log = logging.getLogger("silodp")
+from silodp.workflow.ending import exit_code_of, start
 
 
 def _check_files(values: Mapping[str, Any], parameters: Sequence[click.Parameter]) -> None:
@@ -38,48 +31,11 @@ def _check_files(values: Mapping[str, Any], parameters: Sequence[click.Parameter
 
 
 def run(context: click.Context, function: Callable[[click.Context], int | None]) -> int:
-    """Run a command's function; returns its exit code: 2 for bad input, 1 for a fault of the machine, both in one line.
+    """Run a command's function; returns its exit code."""
 
-    Any other exception is a fault of the program and keeps its traceback.
-    """
-    # Other libraries report warnings only.
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", force=True)
-    log.setLevel(logging.WARNING if context.meta.get("quiet") else logging.INFO)
-    try:
-        set_environment()
-        if context.meta.get("plugin"):
-            plugins.set_command_line(context.meta["plugin"])
-        plugins.activate()
+    def work() -> int | None:
+        start(context.meta.get("quiet", False), context.meta.get("plugin", ()))
         _check_files(context.params, context.command.params)
-        if digest := context.meta.get("digest"):
-            from silodp.workflow.job_digest import hold  # plans the run, which other commands need not do
+        return function(context)
 
-            options, command = context.params, context.info_name or ""
-            folder = options.get("run", options.get("folder")) if command in ("claims", "report") else None
-            plan = context.meta.get("plan") or options["run_file"]
-            hold(digest, plan, command, options, folder)
-        code = function(context) or 0
-        if sys.stdout:  # None where it is closed
-            sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        raise
-    except (MemoryError, RuntimeError) as error:
-        # PyTorch says so in words alone.
-        if context.meta.get("verbose") or not (isinstance(error, MemoryError) or "allocate memory" in str(error)):
-            raise
-        print(f"{context.command_path}: memory: too little is free: must be more, or a smaller run", file=sys.stderr)
-        return 1
-    except (ValueError, OSError) as error:
-        if context.meta.get("verbose"):
-            raise
-        unreadable = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
-        text = without_credentials(str(error))
-        # Errors of the parquet reader name the file in their text only.
-        if isinstance(error, OSError) and error.filename:
-            text = f"{error.filename}: {error.strerror}"
-        # A table may have several faults, each a line.
-        for line in text.split("\n") if isinstance(error, TableError) else [text]:
-            words = " ".join(line.split()) + (": must be a readable file" if unreadable else "")
-            print(f"{context.command_path}: {words}", file=sys.stderr)
-        return 2 if unreadable or isinstance(error, ValueError) else 1
+    return exit_code_of(context.command_path, work, context.meta.get("verbose", False))

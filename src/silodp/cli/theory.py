@@ -2,8 +2,8 @@
 
 import click
 
-from silodp.cli.options import among, command
-from silodp.config.errors import ConfigError, suggest_name
+from silodp.cli.options import command
+from silodp.config.errors import ConfigError, among, suggest_name
 from silodp.theory import THEOREMS, describe, list_theorems
 from silodp.theory.registry import PAPERS
 

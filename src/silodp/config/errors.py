@@ -22,6 +22,16 @@ def suggest_name(word: object, allowed: Iterable[str]) -> str:
     return f"; did you mean {names[0]}?" if names else ""
 
 
+def among(kind: str, value: str, allowed: Iterable[str]) -> str:
+    """`value` if it is among `allowed`, else ConfigError."""
+    names = list(allowed)
+    if value not in names:
+        raise ConfigError(
+            f"command line: {kind}: {value!r}: must be one of {', '.join(names)}{suggest_name(value, names)}"
+        )
+    return value
+
+
 def show_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

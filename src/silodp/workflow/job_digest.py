@@ -63,13 +63,13 @@ class RunPlan(Outputs):
         return {entry.place.split(":")[0].split(".")[0]: entry.root for entry in plugins.in_use()}
 
     def digest_of(self, job: str, **options: Any) -> str:
-        """The digest of a job, named as its subcommand; options that the digest does not use are ignored."""
+        """The digest of a job, named as its function; options that the digest does not use are ignored."""
         read = [] if self.published else list(self._read_from(job, **options))
         return digest([self.own_digest(job, **options), *(self.digest_of(one, **words) for one, words in read)])
 
     def own_digest(self, job: str, **options: Any) -> str:
         """The digest of a job's own values, files and code."""
-        parts = getattr(self, f"_{job.replace('-', '_')}")
+        parts = getattr(self, f"_{job}")
         return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
 
     def _read_from(
@@ -86,14 +86,14 @@ class RunPlan(Outputs):
         elif job in OF_TABLES or (job == "redraw" and Path(folder).name == "figures"):
             yield from (("table", {"experiment": one}) for one in self.experiments)
 
-    def _code(self, command: str, *entries: str, excluded: Iterable[str] = (), data: Collection[str] = ()) -> str:
-        """Code of a command on modules of data sets, without the reader of own files where no data set needs it.
+    def _code(self, job: str, *entries: str, excluded: Iterable[str] = (), data: Collection[str] = ()) -> str:
+        """Code of a job on modules of data sets, without the reader of own files where no data set needs it.
 
-        Commands that read no data need it where one of the run's does.
+        Jobs that read no data need it where one of the run's does.
         """
         known = data or [module for config in self.experiments.values() for module in self._data(config)]
         unused = set(OWN_FILE) - self.sources.closure(known)
-        return self.sources.digest([command, *entries, *data], (*BY_VALUE, *excluded, *unused))
+        return self.sources.digest([f"silodp.jobs.{job}", *entries, *data], (*BY_VALUE, *excluded, *unused))
 
     def _entries(self, package: str, names: Iterable[str]) -> list[str]:
         brought = {entry.name: entry.place.split(":")[0] for entry in plugins.in_use() if entry.registry == package}
@@ -102,11 +102,11 @@ class RunPlan(Outputs):
     def _data(self, config: Experiment) -> list[str]:
         return OWN_FILE if config.is_own else self._entries("silodp.datasets", [str(config.dataset)])
 
-    def _training_code(self, command: str, config: Experiment, algorithms: Collection[str], device: str = "cpu") -> str:
-        """Code of a command on algorithms, without what none of them reaches in any variant of the experiment."""
+    def _training_code(self, job: str, config: Experiment, algorithms: Collection[str], device: str = "cpu") -> str:
+        """Code of a job on algorithms, without what none of them reaches in any variant of the experiment."""
         options, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
         # What decides which points are trained, and whose files a job takes, decides no training.
-        excluded = ["silodp.experiments.race", "silodp.experiments.made_for"]
+        excluded = ["silodp.experiments.made_for"] + ["silodp.experiments.race"] * (job != "race")
         if device == "cpu":
             excluded += ["silodp.models.gpu.convnet", "silodp.models.gpu.triton_steps"]
         noises = {*(one.noise for one in options), *(one.noise for one in variants)}
@@ -117,7 +117,7 @@ class RunPlan(Outputs):
         if not any(one.schedule for one in options):
             excluded += ["silodp.experiments.schedules", "silodp.theory.convex.schedules"]
         entries = [*self._entries("silodp.algorithms", algorithms), MODULES[config.model.name]]
-        return self._code(command, *entries, excluded=excluded, data=self._data(config))
+        return self._code(job, *entries, excluded=excluded, data=self._data(config))
 
     def _reported_part(self, experiment: str) -> list:
         config = self.experiments[experiment]
@@ -138,7 +138,7 @@ class RunPlan(Outputs):
         config = self.experiments[experiment]
         used = [self.run.seed, config.model_dump(mode="json", include=DATA), self.data_digest(config.dataset)]
         # Of the table of downloads the data's digest holds what is used.
-        code = self._code("silodp.cli.data", excluded=["silodp.datasets.sources"], data=self._data(config))
+        code = self._code("partition", excluded=["silodp.datasets.sources"], data=self._data(config))
         return [*used, code]
 
     def _train(self, experiment: str, algorithm: str) -> list:
@@ -148,18 +148,24 @@ class RunPlan(Outputs):
             trained_part(config),
             config.algorithms[algorithm].model_dump(mode="json"),
             self.data_digest(config.dataset),
-            self._training_code("silodp.cli.train", config, [algorithm], self.device(experiment)),
+            self._training_code("train", config, [algorithm], self.device(experiment)),
         ]
 
-    def _fresh(self, experiment: str) -> list:
+    def _trained(self, experiment: str) -> list:
         return [self._train(experiment, algorithm) for algorithm in self.experiments[experiment].algorithms]
 
+    def _fresh(self, experiment: str) -> list:
+        config = self.experiments[experiment]
+        code = self._training_code("fresh", config, config.algorithms, self.device(experiment))
+        return [self._trained(experiment), code]
+
     def _race(self, experiment: str, algorithm: str) -> list:
-        rules = self.experiments[experiment].race.model_dump(mode="json")
-        return [rules, self._train(experiment, algorithm), self._code("silodp.experiments.race")]
+        config = self.experiments[experiment]
+        code = self._training_code("race", config, [algorithm], self.device(experiment))
+        return [config.race.model_dump(mode="json"), self._train(experiment, algorithm), code]
 
     def _select(self, experiment: str) -> list:
-        return [self._reported_part(experiment), self._code("silodp.cli.select")]
+        return [self._reported_part(experiment), self._code("select")]
 
     def _privacy(self, experiment: str) -> list:
         """What decides the plans of all algorithms, and what the accountant and the audit do with the plans."""
@@ -168,66 +174,66 @@ class RunPlan(Outputs):
             *(self.run.seed, self.run.dtype),
             trained_part(config),
             config.model_dump(mode="json", include={"algorithms", "alternatives"}),
-            self._training_code("silodp.cli.privacy", config, config.algorithms),
+            self._training_code("privacy", config, config.algorithms),
         ]
 
     def _table(self, experiment: str) -> list:
         config = self.experiments[experiment]
-        return [self._reported_part(experiment), families(config.algorithms), self._code("silodp.cli.tables")]
+        return [self._reported_part(experiment), families(config.algorithms), self._code("table")]
 
     def _study(self, experiment: str) -> list:
-        return [self._reported_part(experiment), self._fresh(experiment), self._code("silodp.cli.study")]
+        return [self._reported_part(experiment), self._trained(experiment), self._code("study")]
 
     def _figure(self, experiment: str) -> list:
         config = self.experiments[experiment]
         names = [traits(name) for name in config.algorithms]
-        return [config.title, config.short, config.paper, names, self._code("silodp.cli.figures")]
+        return [config.title, config.short, config.paper, names, self._code("figure")]
 
     def _redraw(self) -> list:
-        return [dict(known_titles()), self._decided_text(), self._code("silodp.cli.figures")]
+        return [dict(known_titles()), self._decided_text(), self._code("redraw")]
 
     def _leaderboard(self) -> list:
-        return [dict(known_titles()), self._code("silodp.cli.leaderboard")]
+        return [dict(known_titles()), self._code("leaderboard")]
 
     def _comparisons(self) -> list:
-        return [self._claims_text(), self._code("silodp.cli.compare")]
+        return [self._claims_text(), self._code("comparisons")]
 
     def _formulas(self) -> list:
-        return [self._code("silodp.cli.checkins")]
+        return [self._code("formulas")]
 
     def _merge(self) -> list:
-        return [self._code("silodp.cli.tables")]
+        return [self._code("merge")]
 
     def _check(self, name: str) -> list:
-        code = self._code("silodp.cli.bounds", *self._entries("silodp.verdicts.checks", [name]))
+        code = self._code("check", *self._entries("silodp.verdicts.checks", [name]))
         return [self.run.seed, self.run.bounds.scale, code]
 
     def _checkins_figure_2(self) -> list:
-        return [self._code("silodp.cli.checkins")]
+        return [self._code("checkins_figure_2")]
 
     def _checkins(self, experiment: str) -> list:
         config = self.experiments[experiment]
         keys = {*DATA, "model"}
         used = [config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
-        code = self._code("silodp.cli.checkins", MODULES[config.model.name], data=self._data(config))
+        code = self._code("checkins", MODULES[config.model.name], data=self._data(config))
         return [self.run.seed, self.run.dtype, self.device(experiment), *used, code]
 
     def _claims(self) -> list:
         """Bounds and check-ins that the run file does not ask for are read where they are there, and are not made."""
-        return [self._claims_text(), self._beside_text(), self._code("silodp.cli.compare")]
+        return [self._claims_text(), self._beside_text(), self._code("claims")]
 
     def _report(self) -> list:
         places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
         return [
             *(self._resolved(), self._claims_text(), self._beside_text(), self._decided_text(), places),
-            self._code("silodp.cli.report"),
+            self._code("report"),
         ]
 
     def _crate(self) -> list:
-        return [self._code("silodp.workflow.crate")]
+        return [self._code("crate")]
 
     def _provenance(self) -> list:
-        return [self._resolved(), self._code("silodp.workflow.provenance")]
+        return [self._resolved(), self._code("provenance")]
 
     def _resolved(self) -> list:
         """The resolved configuration, and any word of a plug-in."""
@@ -302,10 +308,18 @@ def unpack(plan: RunPlan, run_file: Path | str) -> None:
         freeze(plan, run_file)
 
 
-def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:
+def _results_folder(job: str, options: Mapping[str, Any], published: bool) -> str | None:
+    """The folder whose tables are in the digest of a job, by the folder that it reads or writes; None for the run's."""
+    if job in ("claims", "report"):
+        return os.fspath(options["folder"])
+    # No run is called as a publication's folder.
+    return os.fspath(options["folder"].parent) if published and job == "redraw" else None
+
+
+def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any]) -> None:
     """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
     published = run_file.name == _file_name(published=True)
-    plan = RunPlan(load(run_file), os.fspath(folder) if folder else None, published)
+    plan = RunPlan(load(run_file), _results_folder(job, options, published), published)
 
     def check() -> None:
         plan.sources = CodeSources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)

@@ -12,7 +12,7 @@ import driver
 import pytest
 from PIL import Image
 
-from silodp.cli import main
+from silodp.jobs.__main__ import main as run_job
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,8 +24,8 @@ def page(tmp_path_factory):
     """The page of the published tables, with verdicts."""
     folder = tmp_path_factory.mktemp("page") / "published"
     shutil.copytree(ROOT / "results" / "published", folder)
-    assert main(["-q", "claims", str(folder), "--output", str(folder / "claims.csv")]) == 0
-    assert main(["-q", "report", str(folder), "--output", str(folder / "report.html")]) == 0
+    assert run_job(["claims", f"folder={folder}", f"output={folder / 'claims.csv'}"]) == 0
+    assert run_job(["report", f"folder={folder}", f"output={folder / 'report.html'}"]) == 0
     return folder / "report.html"
 
 

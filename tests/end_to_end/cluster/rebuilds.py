@@ -15,12 +15,12 @@ from runs import environment
 PROFILE = "workflow/profiles/slurm"
 # A private Slurm answers at once, and files are on one disk.
 QUICK = ("--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "10")
-# Stands for silodp on the path of jobs: notes when it starts, in which Slurm job and where, and how it ends.
+# Stands for Python on the path of jobs: notes when it starts, in which Slurm job and where, and how it ends.
 LEDGER = """\
 #!/bin/sh
 job="${{SLURM_JOB_ID:--}} ${{SLURMD_NODENAME:--}} $*"
 echo "start $(date +%s) $job" >> {ledger}
-{silodp} "$@"
+{python} "$@"
 code=$?
 echo "end-$code $(date +%s) $job" >> {ledger}
 exit $code
@@ -46,9 +46,9 @@ class Rebuild:
         self.output = folder / "snakemake.out"
         self.ledger = folder / "ledger"
         self.ledger.touch()
-        stand_in = folder / "bin" / "silodp"
+        stand_in = folder / "bin" / "python"
         stand_in.parent.mkdir()
-        stand_in.write_text(LEDGER.format(ledger=self.ledger, silodp=Path(sys.executable).parent / "silodp"))
+        stand_in.write_text(LEDGER.format(ledger=self.ledger, python=sys.executable))
         stand_in.chmod(0o755)
 
     def __enter__(self) -> "Rebuild":
@@ -85,8 +85,9 @@ class Rebuild:
         entries = []
         for line in self.ledger.read_text().splitlines():
             event, moment, slurm_id, node, *words = line.split()
-            if words[0] == "train":
-                entries.append(Entry(event, int(moment), slurm_id, node, words[words.index("--output") + 1]))
+            if words[:3] == ["-m", "silodp.jobs", "train"]:
+                (output,) = (word.removeprefix("output=") for word in words if word.startswith("output="))
+                entries.append(Entry(event, int(moment), slurm_id, node, output))
         return entries
 
     def ended(self) -> set[str]:

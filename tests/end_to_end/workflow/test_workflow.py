@@ -103,9 +103,9 @@ def test_paths_are_words_and_no_commands_or_wildcards(tmp_path):
 
 def test_a_job_refuses_when_the_code_is_not_what_was_planned(rebuilt):
     silos = "results/tiny/silos/wbcd_mlp/default"
-    job = ["train", "config/tiny.yaml", "wbcd_mlp", "minibatch_sgd", "M2_R5", "--silos", silos]
-    job += ["--output", "results/other.parquet", "--digest", "0" * 64]
-    command = [sys.executable, "-m", "silodp.cli", *job]
+    job = ["train", "run_file=config/tiny.yaml", "experiment=wbcd_mlp", "algorithm=minibatch_sgd", "setting=M2_R5"]
+    job += [f"silos={silos}", "output=results/other.parquet", f"digest={'0' * 64}"]
+    command = [sys.executable, "-m", "silodp.jobs", *job]
     done = subprocess.run(command, cwd=rebuilt, env=environment(), capture_output=True, text=True)
     assert done.returncode == 2
     assert "have changed since the rebuild was planned: start the rebuild again" in done.stderr.strip().splitlines()[-1]
@@ -115,7 +115,7 @@ def test_a_job_refuses_when_the_code_is_not_what_was_planned(rebuilt):
 def test_jobs_read_the_frozen_run_file(rebuilt):
     """An edit of the run file in mid-run concerns no job of that run."""
     text = output(run(rebuilt, "--configfile", "config/tiny.yaml", "--dry-run", "--forceall", "--printshellcmds"))
-    commands = [line for line in text.splitlines() if "silodp " in line and "--digest" in line]
+    commands = [line for line in text.splitlines() if "silodp.jobs " in line and "digest=" in line]
     assert len(commands) > 10
     assert not [line for line in commands if "config/tiny.yaml" in line]
     assert {Path(word).name for line in commands for word in line.split() if ".snakemake/silodp/" in word} == {

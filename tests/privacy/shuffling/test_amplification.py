@@ -132,7 +132,7 @@ def test_violated_assumptions_are_one_line(call, message):
 
 
 def test_the_command_prints_the_table(capsys):
-    options = ["amplification", "--epsilon0", "0.5", "1", "--reports", "1000", "--delta", "1e-6"]
+    options = ["epsilon", "--amplification", "--epsilon0", "0.5", "1", "--reports", "1000", "--delta", "1e-6"]
     assert main(options) == 0
     # A heading, and below the rows what is an upper and what a lower bound.
     lines = capsys.readouterr().out.splitlines()

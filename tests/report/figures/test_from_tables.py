@@ -1,12 +1,12 @@
-"""`silodp redraw`: a table is told by its columns, and its figures come from it alone."""
+"""The job `redraw`: a table is told by its columns, and its figures come from it alone."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import small
 
-from silodp.cli import main
-from silodp.cli.checkins import BOUNDS
+from silodp.jobs.__main__ import main as run_job
+from silodp.jobs.checkins_figure_2 import BOUNDS
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.checkin_lines import BAND, LINES
 from silodp.report.figures.from_tables import figures_of
@@ -26,6 +26,10 @@ LONG = ("rates_", "lower_", "upper_")
 CASES = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * path.stem.startswith(LONG)) for path in TABLES]
 
 
+def redraw(table, folder):
+    return run_job(["redraw", f"tables={table}", f"folder={folder}", "formats=pdf", "png", "svg"])
+
+
 @pytest.mark.parametrize("path", CASES)
 def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp_path):
     assert len(TABLES) == len(BOUNDS_FIGURES) + 4
@@ -35,7 +39,7 @@ def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp
         keys = ["experiment", "M", "R"]
         table = table.merge(table[keys].drop_duplicates()[:2], on=keys)
     table.to_csv(tmp_path / path.name, index=False)
-    assert main(["redraw", str(tmp_path / path.name), "--folder", str(tmp_path / "out"), "-q"]) == 0
+    assert redraw(tmp_path / path.name, tmp_path / "out") == 0
     stems = ["formulas_convex", "formulas_nonconvex"] if path.stem == "formulas" else [path.stem]
     if path.stem == "by_round":
         settings = table[["experiment", "M", "R"]].drop_duplicates().itertuples(index=False)
@@ -90,7 +94,7 @@ def test_what_has_no_figure_is_refused_in_one_line(tmp_path, capsys):
         (PUBLISHED / "privacy.csv", "must be a table of"),
         (PUBLISHED / "bounds" / "participation.csv", "check: 'participation': must be one of"),
     ):
-        assert main(["redraw", str(path), "--folder", str(tmp_path / "out")]) == 2
+        assert redraw(path, tmp_path / "out") == 2
         said = capsys.readouterr().err
         assert told in said
         assert said.count("\n") == 1

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 from small import ROOT
 
-from silodp.cli import main
 from silodp.config.board import on_board
 from silodp.files import write_csv
+from silodp.jobs.__main__ import main as run_job
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims
@@ -41,12 +41,13 @@ def test_every_link_of_a_published_claim_is_a_file_and_every_claim_with_evidence
 def test_comparisons_and_the_board_have_the_published_rows(tmp_path):
     files = sorted(map(str, (PUBLISHED / "reported").glob("*.csv")))
     made = str(tmp_path / "comparisons.csv")
-    assert main(["-q", "comparisons", *files, "--privacy", str(PUBLISHED / "privacy.csv"), "--output", made]) == 0
+    words = ["reported=", *files, f"privacy={PUBLISHED / 'privacy.csv'}", f"output={made}"]
+    assert run_job(["comparisons", *words]) == 0
     key = ["experiment", "first", "second", "M", "R", "epsilon"]
     found, wanted = (pd.read_csv(file) for file in (made, PUBLISHED / "comparisons.csv"))
     found.sort_values(key, kind="stable").to_csv(made, index=False)
     same_rows(made, wanted.sort_values(key, kind="stable"))
     ranked = [file for file in files if on_board(Path(file).stem)]
-    assert main(["-q", "leaderboard", *ranked, "--folder", str(tmp_path), "--formats", "svg"]) == 0
+    assert run_job(["leaderboard", "reported=", *ranked, f"folder={tmp_path}", "formats=svg"]) == 0
     for name in ("leaderboard.csv", "leaderboard_best.csv"):
         same_rows(tmp_path / name, pd.read_csv(PUBLISHED / "board" / name))

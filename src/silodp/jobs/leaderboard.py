@@ -1,13 +1,10 @@
-"""The command `silodp leaderboard`."""
+"""Compare algorithms at equal true epsilon over data sets."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 import pandas as pd
 
-from silodp.cli.figures import FORMATS
-from silodp.cli.options import PATH, job_command, option_of_values
 from silodp.config.board import heterogeneity_axis
 from silodp.experiments.columns import REPORTED_COLUMNS
 from silodp.files import read_table, write_csv
@@ -16,14 +13,8 @@ from silodp.report.figures.style import save
 from silodp.verdicts.leaderboard import best_models, compared
 
 
-@job_command()
-@click.argument("reported", metavar="REPORTED...", type=PATH, nargs=-1, required=True)
-@click.option(
-    "--folder", type=PATH, required=True, help="Folder for leaderboard.csv, leaderboard_best.csv and figures."
-)
-@option_of_values("--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats (default: all).")
 def leaderboard(reported: Sequence[Path], folder: Path, formats: Sequence[str]) -> None:
-    """Compare algorithms at equal true ε over data sets, from files of one row a trial: docs/leaderboard.md."""
+    """Write leaderboard.csv, leaderboard_best.csv and figures, from files of one row a trial: docs/leaderboard.md."""
     rows = pd.concat([read_table(file, REPORTED_COLUMNS) for file in reported], ignore_index=True)
     table = compared(rows)
     write_csv(table, folder / "leaderboard.csv")

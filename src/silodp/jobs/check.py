@@ -1,11 +1,9 @@
-"""The command `silodp check`."""
+"""Compare a bound of the papers with runs."""
 
 import logging
 from pathlib import Path
 
-import click
-
-from silodp.cli.options import among, job_command, output, run_file
+from silodp.config.errors import among
 from silodp.experiments.validation import load
 from silodp.federation.streams import Streams
 from silodp.files import write_csv
@@ -15,12 +13,8 @@ from silodp.verdicts.checks.base import Context
 log = logging.getLogger("silodp")
 
 
-@job_command()
-@click.argument("name")
-@run_file
-@output
-def check(name: str, run_file: Path, output: Path) -> None:
-    """Compare the bound NAME of the papers with runs; seed and bounds.scale come from RUN_FILE."""
+def check(run_file: Path, name: str, output: Path) -> None:
+    """Compare the bound `name` with runs; seed and bounds.scale come from the run file."""
     among("name", name, CHECKS)
     run = load(run_file).run
     table = run_check(name, Context(Streams(run.seed).child("bounds", name), run.bounds.scale))

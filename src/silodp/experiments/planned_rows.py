@@ -1,33 +1,19 @@
-"""The command `silodp select`."""
+"""Trained rows and chosen points, as read by the jobs after training: refused where they are not those of the plan."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from silodp.cli.options import PATH, experiment, job_command, option_of_values, output, run_file
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
-from silodp.experiments.made_for import read_trained, write_trained
-from silodp.experiments.selection import select as choose
-from silodp.experiments.validation import experiment_of
+from silodp.experiments.made_for import read_trained
 from silodp.experiments.variants import readings_of, trained_tasks
 
 # Columns that chosen points and trained runs must have; a file without them is damaged.
 CHOSEN = ("experiment", "algorithm", "reading", "M", "R", "epsilon", "stepsize", "clip", "phase_length")
 TRIALS = (*CHOSEN, "trial", "train_loss", "test_error", "diverged")
-
-
-@job_command()
-@run_file
-@experiment
-@option_of_values("--trials", type=PATH, required=True, help="Parquet files of the grid runs.")
-@output
-def select(run_file: Path, experiment: str, trials: Sequence[Path], output: Path) -> None:
-    """Choose the grid point of smallest training loss, for every algorithm, setting and epsilon."""
-    run, config = experiment_of(run_file, experiment)
-    write_trained(choose(read_planned(trials, experiment, config, run), config), output, experiment, config, run)
 
 
 def read_trials(paths: Iterable[Path], experiment: str, config: Experiment, run: Run) -> pd.DataFrame:

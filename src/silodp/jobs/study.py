@@ -1,15 +1,11 @@
-"""The command `study`."""
+"""Judge the models of an experiment on your own file."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
-from silodp.cli.figures import FORMATS
-from silodp.cli.options import PATH, chosen, experiment, job_command, option_of_values, output, run_file, silos
-from silodp.cli.select import CHOSEN
 from silodp.experiments.columns import TABLE_COLUMNS
+from silodp.experiments.planned_rows import CHOSEN
 from silodp.experiments.validation import experiment_of
 from silodp.federation.trial_data import load_dataset, stored_trials
 from silodp.files import read_parquet, read_table, with_reading, write_text
@@ -19,20 +15,10 @@ from silodp.report.figures import save
 from silodp.report.figures.study import study_figure
 
 
-@job_command()
-@run_file
-@experiment
-@chosen
-@silos
-@click.option("--table", type=PATH, required=True, help="CSV file that `silodp table` wrote.")
-@option_of_values(
-    "--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats of the figure (default: all)."
-)
-@output
 def study(
     run_file: Path, experiment: str, chosen: Path, silos: Path, table: Path, formats: Sequence[str], output: Path
 ) -> None:
-    """Judge the chosen models of an experiment on your own file: by silo and class, beside plain baselines."""
+    """Judge the chosen models by silo and class, beside plain baselines; a figure is drawn beside `output`."""
     run, config = experiment_of(run_file, experiment)
     use_threads(run.threads)
     rows, points = with_reading(read_table(table, TABLE_COLUMNS)), read_parquet(chosen, CHOSEN)

@@ -1,0 +1,13 @@
+"""Judge the papers' claims by a finished run."""
+
+from pathlib import Path
+
+from silodp.files import write_csv
+from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.deciding import decide
+from silodp.verdicts.claims.loading import load_claims
+
+
+def claims(folder: Path, output: Path) -> None:
+    """Judge every claim of config/claims by the tables of `folder`."""
+    write_csv(decide(load_claims(), RunFolder(folder)), output)

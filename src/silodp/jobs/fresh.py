@@ -1,0 +1,29 @@
+"""Train an experiment's algorithms at the chosen points."""
+
+from pathlib import Path
+
+from silodp.experiments.validation import experiment_of
+from silodp.experiments.variants import partitioned_as, trained_tasks
+from silodp.jobs.train import train
+
+
+def fresh(
+    run_file: Path,
+    experiment: str,
+    chosen: Path,
+    silos: Path,
+    folder: Path,
+    trials: str = "all",
+    threads: int | None = None,
+) -> None:
+    """Train all algorithms of an experiment at the chosen points, with fresh noise.
+
+    `silos` holds the experiment's partitions; `folder` gets <algorithm>/<setting>/<reading>_fresh<trials>.parquet.
+    """
+    _, config = experiment_of(run_file, experiment)
+    name = f"fresh{trials.removeprefix('all')}.parquet"
+    for algorithm, setting, reading in trained_tasks(config):
+        places = {"silos": silos / partitioned_as(config, reading)}
+        places["output"] = folder / algorithm / setting / f"{reading}_{name}"
+        how = {"reading": reading, "trials": trials}
+        train(run_file, experiment, algorithm, setting, **places, **how, threads=threads, chosen=chosen)

@@ -1,0 +1,14 @@
+"""Draw the figures of tables that no experiment's grid stands behind."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from silodp.report.figures import save
+from silodp.report.figures.from_tables import figures_of
+
+
+def redraw(tables: Sequence[Path], folder: Path, formats: Sequence[str]) -> None:
+    """Draw the figures of tables of bounds, comparisons, check-ins or noise formulas."""
+    for table in tables:
+        for name, figure in figures_of(table).items():
+            save(figure, folder / name, formats)

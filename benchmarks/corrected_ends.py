@@ -148,7 +148,7 @@ def _line(publication: Path, row: dict, new: Ends, asked: int, note: str) -> dic
 def apply(listed: Path, publications: Path) -> None:
     """Write the listed ends into privacy.csv, tables and their digests in the manifest; no other cell changes.
 
-    `make report` and `silodp crate` then make page, figures and the rest of the manifest again.
+    `make report` then makes page, figures and the rest of the manifest again.
     """
     moves = pd.read_csv(listed, dtype=str, keep_default_na=False)
     for place, rows in moves.groupby("publication"):

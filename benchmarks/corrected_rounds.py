@@ -3,8 +3,8 @@
     python benchmarks/corrected_rounds.py results/published > benchmarks/corrected_rounds.csv
     python benchmarks/corrected_rounds.py --apply results/published > benchmarks/corrected_rounds.csv
 
-Nothing is trained. `--apply` writes the cells too, after which a second list is empty; `make report` and `silodp crate`
-make figures, page and the rest of the manifest again.
+Nothing is trained. `--apply` writes the cells too, after which a second list is empty; `make report`
+makes figures, page and the rest of the manifest again.
 """
 
 import csv

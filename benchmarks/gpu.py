@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py [--output benchmarks/RESULTS.md]
 
-A piece of work is one trial of an experiment's algorithm: its step sizes and clips at one ε, as `silodp train` has
+A piece of work is one trial of an experiment's algorithm: its step sizes and clips at one ε, as the job `train` has
 them. Records are Gaussian, of the experiment's number and shape: the bench needs no download. `--quick` is for tests.
 Without a GPU the table of targets has an empty column where it would be measured, beside what prototypes reached.
 """

@@ -1,4 +1,4 @@
-"""Peak memory of `silodp` commands, each a process of its own: `python memory.py train …` runs one and prints its peak.
+"""Peak memory of jobs, each a process of its own: `python memory.py train …` runs one and prints its peak.
 
 The peak is that of the process's own address space: `getrusage` would count the parent's peak as a floor on Linux.
 """
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from silodp.cli import main
+from silodp.jobs.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,18 +21,18 @@ def own_peak() -> float:
 
 
 def peak(arguments: list[str]) -> float:
-    """Peak memory in MB of `silodp` with `arguments`; RuntimeError with what it said where it fails."""
+    """Peak memory in MB of a job with `arguments`; RuntimeError with what it said where it fails."""
     command = [sys.executable, __file__, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"silodp {arguments[0]}: exit code {done.returncode}: {done.stderr}")
+        raise RuntimeError(f"silodp.jobs {arguments[0]}: exit code {done.returncode}: {done.stderr}")
     return float(done.stdout.split()[-1])
 
 
 def job_peaks(
     run_file: dict, experiment: str, setting: str, algorithms: list[str], trials: list[int]
 ) -> dict[str, list[float]]:
-    """Peak memory in MB of `silodp train` for every algorithm and number of trials.
+    """Peak memory in MB of the job `train` for every algorithm and number of trials.
 
     Args:
         run_file: content of the run file.
@@ -44,15 +44,11 @@ def job_peaks(
     with tempfile.TemporaryDirectory() as folder:
         path, silos = f"{folder}/run.yaml", f"{folder}/silos"
         Path(path).write_text(json.dumps(run_file))  # JSON is YAML
-        peak(["partition", path, experiment, "--output", silos])
-        output = ["--output", f"{folder}/trials.parquet"]
+        of = [f"run_file={path}", f"experiment={experiment}"]
+        peak(["partition", *of, f"output={silos}"])
+        task = ["train", *of, f"setting={setting}", f"silos={silos}", f"output={folder}/trials.parquet"]
         return {
-            algorithm: [
-                peak(
-                    ["train", path, experiment, algorithm, setting, "--silos", silos, "--trials", f"0-{n - 1}", *output]
-                )
-                for n in trials
-            ]
+            algorithm: [peak([*task, f"algorithm={algorithm}", f"trials=0-{n - 1}"]) for n in trials]
             for algorithm in algorithms
         }
 

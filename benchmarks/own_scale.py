@@ -38,7 +38,7 @@ def write(path: Path) -> None:
 
 
 def partition_job(folder: Path) -> float:
-    """Peak memory in MB of `silodp partition` on the file of `folder`, features by bounds as `silodp init` has them."""
+    """Peak memory in MB of the job `partition` on the file of `folder`, features by bounds as `silodp init` has them."""
     bounds = {f"x{i}": [-6, 6] for i in range(FEATURES)}
     experiment = {
         "title": "scale",
@@ -56,7 +56,7 @@ def partition_job(folder: Path) -> float:
     }
     path = folder / "scale.yaml"
     path.write_text(json.dumps({"run": "scale", "experiments": {"scale": experiment}}))  # JSON is YAML
-    return memory.peak(["partition", str(path), "scale", "--output", str(folder / "silos")])
+    return memory.peak(["partition", f"run_file={path}", "experiment=scale", f"output={folder / 'silos'}"])
 
 
 def main() -> None:

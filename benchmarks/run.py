@@ -215,8 +215,8 @@ def memory(quick: bool) -> tuple[list[Row], list[str]]:
             rows.append(_at_most(what, "MB", Figure((value,)), MEMORY))
         rows.append(_at_most("the last over the one before", "times", Figure((values[-1] / values[-2],)), 1.05))
     return rows, [
-        f"Memory: one `silodp train` of `{name}` each, whole grid, K = {records}, two of the rounds; the records of "
-        "its trials were preprocessed by `silodp partition`."
+        f"Memory: one job `train` of `{name}` each, whole grid, K = {records}, two of the rounds; the records of "
+        "its trials were preprocessed by the job `partition`."
     ]
 
 

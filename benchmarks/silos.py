@@ -1,6 +1,6 @@
 """Silos under hostile questions, and under load: the tables of benchmarks/SILOS.md.
 
-`make silos` needs requirements/federate.lock. Silos are processes on this machine, on `unix:` sockets.
+`python benchmarks/silos.py` needs requirements/federate.lock. Silos are processes on this machine, on `unix:` sockets.
 """
 
 import argparse

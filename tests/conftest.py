@@ -45,7 +45,7 @@ def _where(name: str) -> Path | None:
 def needs_data() -> Callable[[str], Path]:
     """`needs_data("mnist")` gives a folder for `load(cache=…)`; skips where there is none, but fails when CI is set.
 
-    Data of a package that only `make natural` installs are skipped in CI too.
+    Data of a package that only `make install EXTRA=natural` gets are skipped in CI too.
     """
 
     def folder(name: str) -> Path:

@@ -49,7 +49,7 @@ def test_generated_files_are_as_generated():
     derived = module_from_spec(spec_from_loader("derived", loader))
     loader.exec_module(derived)
     for path, text in derived.files().items():
-        assert path.read_text(encoding="utf-8") == text, f"{path.name}: make derived"
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: make docs"
     pins = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
     assert {Requirement(pin).name for pin in pins} >= {"torch", "snakemake", "numpy"}
     assert len(pins) == len(LOCKED)

@@ -1,8 +1,9 @@
 """Snakemake's logger plugin `silodp`: a line a finished job and, on a terminal, a live line a running job.
 
-Snakemake keeps its whole log in .snakemake/log. A dry run is logged as by Snakemake itself.
+Snakemake keeps its whole log in .snakemake/log. A dry run is logged as by Snakemake itself, files of jobs with messages too.
 """
 
+import copy
 import logging
 import time
 from collections import Counter
@@ -47,7 +48,7 @@ class LogHandler(LogHandlerBase):
             if not self.common_settings.dryrun:
                 self._show(record)
             elif self.shown.filter(record):
-                print(self.plain.format(record), flush=True)
+                print(self.plain.format(_with_files(record)), flush=True)
         except Exception:
             self.handleError(record)
 
@@ -106,6 +107,16 @@ class LogHandler(LogHandlerBase):
             self._say("\n".join([done, *self.summary]))
             self.total = 0
         super().close()
+
+
+def _with_files(record: logging.LogRecord) -> logging.LogRecord:
+    """A job's record as one without a message, in whose place Snakemake shows no rule, input and output."""
+    if not getattr(record, "rule_msg", None):
+        return record
+    print(f"\n{record.rule_msg}")
+    record = copy.copy(record)
+    record.rule_msg = None
+    return record
 
 
 def _name(job: Any) -> str:

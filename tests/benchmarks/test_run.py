@@ -37,6 +37,6 @@ def test_the_bench_measures_what_it_lists():
 @pytest.mark.slow
 def test_peak_memory_is_the_jobs_own():
     """A command that only reads a run file stays far below this process, which has PyTorch loaded."""
-    assert 5 < memory.peak(["config", "check", "config/smoke.yaml"]) < memory.own_peak()
+    assert 5 < memory.peak(["fetch", "names=wbcd"]) < memory.own_peak()
     with pytest.raises(RuntimeError, match="exit code 2"):
-        memory.peak(["config", "check", "no-such-file.yaml"])
+        memory.peak(["fetch", "names=nope"])

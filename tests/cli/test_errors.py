@@ -85,7 +85,7 @@ BAD = {
 # The same of jobs called by hand.
 BAD_JOBS = {
     "": "silodp.jobs: command line: job: '': must be one of check, checkins, ",
-    "epslion": "silodp.jobs epslion: command line: job: 'epslion': must be one of check, ",
+    "trian": "silodp.jobs trian: command line: job: 'trian': must be one of check, ",
     "select {run}": "'{run}': must be run_file=, digest=, experiment=, trials=, output=",
     "select run_file={run}": "experiment: missing: must be given",
     "select run_file={run} experiment=a b": "experiment: 'a b': must be one value",

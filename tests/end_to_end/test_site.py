@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="make site installs what this needs"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("mkdocs") is None, reason="`make install EXTRA=docs` gets what this needs"
+    ),
 ]
 
 

@@ -51,5 +51,5 @@ def test_a_partition_is_made_for_its_silos_seed_and_experiment(tmp_path):
     (tmp_path / "indices.parquet").write_bytes(b"other silos")
     others.add(silos_for(tmp_path, "small", config, config.readings, run))
     assert len(others - {made}) == 5
-    with pytest.raises(ValueError, match="no such file; a partition is written by `silodp partition`"):
+    with pytest.raises(ValueError, match="no such file; a partition is written by the job `partition`"):
         hold_silos(tmp_path, "small", config, config.readings, run)

@@ -89,6 +89,6 @@ def _made_for(*parts: Any) -> str:
 def read_made_for(folder: Path) -> str:
     """What a folder's records are made for; ValueError where there is no file."""
     if not (path := folder / FILE).is_file():
-        raise ValueError(f"{path}: no such file; a partition is written by `silodp partition`")
+        raise ValueError(f"{path}: no such file; a partition is written by the job `partition`")
     with reading(path), open(path, "rb") as handle, np.load(handle) as file:
         return str(file["made_for"])

@@ -180,7 +180,7 @@ def read_partition(folder: Path | str, trial: int) -> Partition:
     """Read one trial's partition; ValueError when the folder holds no such trial."""
     path = Path(folder) / "indices.parquet"
     if not path.is_file():
-        raise ValueError(f"{path}: no such file; a partition is written by `silodp partition`")
+        raise ValueError(f"{path}: no such file; a partition is written by the job `partition`")
     frame = read_parquet(path, ("trial", "silo", "part", "record"), filters=[("trial", "==", trial)])
     if frame.empty:
         raise ValueError(f"{path}: trial is {trial}; the file does not hold it")

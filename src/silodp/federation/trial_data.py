@@ -171,7 +171,7 @@ def prepare(data: Data, config: Experiment, readings: Readings, part: Partition,
 
 
 def stored_trials(folder: Path | str, config: Experiment, readings: Readings, run: Run) -> Callable[[int], TrialData]:
-    """Trial → its records, from a folder that `silodp partition` wrote; made anew where they are not kept there."""
+    """Trial → its records, from a folder that the job `partition` wrote; made anew where they are not kept there."""
 
     @functools.cache
     def data() -> Data:

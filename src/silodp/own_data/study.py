@@ -177,7 +177,7 @@ def study(
 ) -> dict[str, Any]:
     """The study of an experiment: baselines, and the models of its table trained again, judged on test records.
 
-    `table` are the rows of the experiment's table, `chosen` the points that `silodp select` chose. Plain data.
+    `table` are the rows of the experiment's table, `chosen` the points that the job `select` chose. Plain data.
     """
     trials = Trials([prepared_of(trial) for trial in range(config.trials)])
     sizes = [len(y) for _, y in trials.train[0]]

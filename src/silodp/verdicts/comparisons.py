@@ -60,7 +60,7 @@ def compare(
 ) -> pd.DataFrame:
     """Paired differences of test error, first − second, a row for each reading, (M, R) and ε: `COLUMNS`.
 
-    `reported` has a row a trial (`silodp table --reported`). Private algorithms are compared at the same ε, a form
+    `reported` has a row a trial (the job `table`). Private algorithms are compared at the same ε, a form
     without noise, as in `local_sgd:non_private`, with every ε. The interval is two-sided, by Student's t; `better` has
     the smaller error where it leaves out 0, else "undecided", as where a trial diverged. p: `PairedTest`.
     With the `privacy` table, whose rows `same_algorithm` reads, `outcome` finds such rows. Raises ValueError for an

@@ -45,7 +45,7 @@ def board_pairs(names: Iterable[str], axis: str) -> list[tuple[str, str]]:
 def compared(reported: pd.DataFrame) -> pd.DataFrame:
     """The pairs of every experiment, the columns of comparisons.csv and `axis` and `holm`.
 
-    `reported` has a row a trial (`silodp table --reported`) of any number of experiments. `holm` says of a row that is
+    `reported` has a row a trial (the job `table`) of any number of experiments. `holm` says of a row that is
     ahead or behind whether Holm's method keeps it over all rows of its pair: of all data sets, or along its axis.
     """
     private = reported[reported["epsilon"].notna() & (reported["algorithm"] != "spider")]

@@ -47,7 +47,8 @@ checksum of every file: `silodp verify results/{folder}`.
 - `make figures{to}` draws the figures again from the tables in this folder, `make report{to}` the page; neither trains.
 - `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make claims{to}` decides them again.
 - `losses/` holds the training loss of each trained point of later runs, by which points are chosen.
-- `reported/` holds one row a trial behind the default rows: `silodp compare` sets two algorithms against each other.
+- `reported/` holds one row a trial behind the default rows: `silodp claims results/{folder} --pair A B` sets two
+  algorithms against each other.
 - `silodp audit results/{folder} --output FILE` audits the algorithms again from the tables.
 """
 

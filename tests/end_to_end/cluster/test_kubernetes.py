@@ -65,7 +65,7 @@ def test_a_pod_plans_for_itself_and_refuses_the_image_of_another_package(tmp_pat
 def test_a_job_through_a_stand_in_is_the_same_as_here(tmp_path, monkeypatch):
     """Sources, inputs and outputs go through the storage; manifests ask for what the run file says."""
     for name in ("kubernetes", "snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_fs"):
-        pytest.importorskip(name, reason="`make kubernetes` installs what the profile needs")
+        pytest.importorskip(name, reason="`make install EXTRA=kubernetes` gets what the profile needs")
     if not shutil.which("rsync"):
         pytest.skip("the storage plugin needs rsync")
     monkeypatch.setenv("SILODP_CUDA", "1")

@@ -37,7 +37,7 @@ def hospitals(folder):
 def bucket():
     """An S3 server's address and a bucket of it."""
     for name in ("kubernetes", "snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_s3", "moto"):
-        pytest.importorskip(name, reason="`make cloud` installs what the profiles need")
+        pytest.importorskip(name, reason="`make install EXTRA=cloud` gets what the profiles need")
     import boto3
     from moto.server import ThreadedMotoServer
 

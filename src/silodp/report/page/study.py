@@ -29,7 +29,7 @@ Model = Mapping[str, Any]
 
 
 class Study:
-    """A study that `silodp study` wrote, and the models in it that the page speaks of."""
+    """A study that the job `study` wrote, and the models in it that the page speaks of."""
 
     def __init__(self, found: Mapping[str, Any]):
         self.found, self.models = found, found["models"]

@@ -97,7 +97,7 @@ class Formula(Strict):
 class Rows(Strict):
     """Rows of one check's table."""
 
-    check: Check = Field(description="a check of `silodp check`")
+    check: Check = Field(description="a check of `silodp.verdicts.checks`")
     theorem: Words = Field(description="key of the theorem, as in convex-2.1")
     parameter: str = Field("", description="only rows whose parameter begins so")
     last: bool = Field(False, description="only the row with the largest value")

@@ -1,6 +1,7 @@
 """Attacks on models of own data: by a simulation with a public seed, and by silos as `silodp silo join` makes them.
 
-Two silos of 40 made-up records; 60 seeds an attack. `PYTHONPATH=tests/helpers python benchmarks/attacks.py` writes a table of benchmarks/PRIVACY.md.
+Two silos of 40 made-up records; 60 seeds an attack. It needs tests/helpers on PYTHONPATH, and
+`--output benchmarks/PRIVACY.md` writes the table there.
 """
 
 import argparse

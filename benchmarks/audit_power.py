@@ -1,7 +1,7 @@
 """What the audit finds: its table of benchmarks/PRIVACY.md.
 
 Which faults are found by the check of the plan, by the mechanism check and by the property of clipped sums, and false
-alarms of honest audits. `PYTHONPATH=tests/helpers python benchmarks/audit_power.py` takes some minutes on two cores.
+alarms of honest audits. It needs tests/helpers on PYTHONPATH and takes some minutes on two cores.
 """
 
 import argparse

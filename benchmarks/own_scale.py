@@ -38,7 +38,7 @@ def write(path: Path) -> None:
 
 
 def partition_job(folder: Path) -> float:
-    """Peak memory in MB of the job `partition` on the file of `folder`, features by bounds as `silodp init` has them."""
+    """Peak memory in MB of the job `partition` on a file of `folder`, features by bounds as `silodp init` has them."""
     bounds = {f"x{i}": [-6, 6] for i in range(FEATURES)}
     experiment = {
         "title": "scale",

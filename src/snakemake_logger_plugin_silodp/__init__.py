@@ -1,6 +1,6 @@
 """Snakemake's logger plugin `silodp`: a line a finished job and, on a terminal, a live line a running job.
 
-Snakemake keeps its whole log in .snakemake/log. A dry run is logged as by Snakemake itself, files of jobs with messages too.
+Snakemake keeps its whole log in .snakemake/log. A dry run is logged as by Snakemake itself, with the files of each job.
 """
 
 import copy

@@ -12,7 +12,7 @@ import click
 
 from silodp import __version__
 from silodp.cli.options import COMMON
-from silodp.workflow.ending import prepare_streams
+from silodp.workflow.engine import prepare_streams
 
 # In the order of need: command → its function and what it does, in a line of 80 characters.
 COMMANDS: dict[str, tuple[str, str]] = {

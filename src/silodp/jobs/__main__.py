@@ -15,8 +15,8 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from silodp.config.errors import ConfigError, among
-from silodp.workflow.ending import exit_code_of, prepare_streams, start
-from silodp.workflow.engine import JOB_VARIABLE, end_with_parent
+from silodp.workflow.ending import exit_code_of, start
+from silodp.workflow.engine import JOB_VARIABLE, end_with_parent, prepare_streams
 
 # What a rule passes whatever its function takes.
 _OF_RULES: dict[str, Any] = {"run_file": Path, "digest": str}

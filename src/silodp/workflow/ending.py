@@ -1,6 +1,5 @@
-"""How a command or a job starts and ends: streams, logging, plug-ins, and errors as one line with an exit code."""
+"""How a command or a job starts and ends: logging, plug-ins, and errors as one line with an exit code."""
 
-import io
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -11,14 +10,6 @@ from silodp.extending import plugins
 from silodp.workflow.engine import set_environment
 
 log = logging.getLogger("silodp")
-
-
-def prepare_streams() -> None:
-    """Let output and errors hold whatever a name holds."""
-    for stream in (sys.stdout, sys.stderr):
-        # A character that the locale lacks, as in LC_ALL=C, or an undecodable name is escaped.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def start(quiet: bool = False, plugin_files: Sequence[str] = ()) -> None:

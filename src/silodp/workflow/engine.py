@@ -3,6 +3,7 @@
 import atexit
 import ctypes
 import fcntl
+import io
 import os
 import shutil
 import signal
@@ -36,6 +37,14 @@ def set_environment() -> None:
         allowed = "must be 0 or not set: without the compiler results differ"
         raise ValueError(f"environment: NUMBA_DISABLE_JIT: {value!r}: {allowed}")
     _give_caches()
+
+
+def prepare_streams() -> None:
+    """Let output and errors hold whatever a name holds."""
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the locale lacks, as in LC_ALL=C, or an undecodable name is escaped.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _give_caches() -> None:

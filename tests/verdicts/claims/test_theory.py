@@ -86,7 +86,7 @@ def test_rows_are_chosen_by_parameter_and_by_the_largest_value(tmp_path):
 def test_a_missing_check_says_how_to_get_it(tmp_path):
     (found,) = read(tmp_path, [])
     assert found.verdict == "not testable"
-    assert "silodp rebuild RUN_FILE -- bounds" in found.note
+    assert "targets: [bounds]" in found.note
     (both,) = read(tmp_path, [bound("confirmed")], [*ROWS, {"check": "table_1", "theorem": "checkins-table-1"}])
     assert both.verdict == "open"
     assert both.value == -1.0

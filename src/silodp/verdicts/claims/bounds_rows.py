@@ -32,7 +32,7 @@ def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[ClaimFinding]:
     """One finding for each form of the statement that the rows are about."""
     table = run.bounds(rows.check)
     if table is None:
-        note = f"needs bounds/{rows.check}.csv (`targets: [bounds]` in the run file, or `silodp rebuild RUN_FILE -- bounds`)"
+        note = f"needs bounds/{rows.check}.csv (`targets: [bounds]` in the run file)"
         return [ClaimFinding(f"check {rows.check}", Verdict.NOT_TESTABLE, note=note)]
     table = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
     table = table[table["parameter"].str.startswith(rows.parameter)]

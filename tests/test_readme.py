@@ -683,7 +683,8 @@ def shown(program: str) -> set[str]:
 
 def test_every_make_target_that_is_shown_exists():
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    asked = {line: [word for word in line.split()[1:] if re.fullmatch(r"[a-z][\w-]*", word)] for line in shown("make")}
+    words = {line: shlex.split(line)[1:] for line in shown("make")}
+    asked = {line: [word for word in given if re.fullmatch(r"[a-z][\w-]*", word)] for line, given in words.items()}
     assert asked
     assert {line for line, words in asked.items() if not set(words) <= targets} == set()
 

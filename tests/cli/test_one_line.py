@@ -110,7 +110,7 @@ def test_claims_tell_how_far_they_are(monkeypatch, capsys):
 
 
 def test_help_marks_what_a_mechanism_does_not_need(capsys):
-    for command, wanted in (("epsilon", "required without --messages"), ("noise", "required")):
+    for command, wanted in (("epsilon", "required without --messages or --amplification"), ("noise", "required")):
         assert main([command, "--help"]) == 0
         shown = " ".join(capsys.readouterr().out.split())
         assert re.search(rf"R, rounds of communication\. \[.*?{wanted}\]", shown)

@@ -34,8 +34,7 @@ figure: .venv/installed  ## one figure of a paper by itself: FIG=nonconvex-4 [TR
 	@$(BIN)/silodp replicate $(FIG) $(if $(TRIALS),--trials $(TRIALS)) $(if $(CORES),--cores $(CORES)) --profile $(PROFILE)
 
 figures: .venv/installed  ## the published figures drawn again from their tables; trains nothing
-	@$(PUBLISHED) figures
-	@$(BIN)/python -m silodp.jobs crate folder=results/$(TO)
+	@$(PUBLISHED) redrawn
 
 report: .venv/installed  ## the published report page made again from its tables; trains nothing
 	@$(PUBLISHED)

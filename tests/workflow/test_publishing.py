@@ -11,7 +11,6 @@ from finished import finished, held, sign
 
 from silodp.cli import main
 from silodp.experiments.validation import load
-from silodp.jobs.__main__ import main as run_job
 from silodp.workflow import publishing
 from silodp.workflow.contents import MANIFEST
 from silodp.workflow.engine import results_locked
@@ -281,25 +280,22 @@ def test_all_that_write_or_copy_a_folder_wait_for_each_other(runs, tmp_path, cap
         (run, ["publish", str(run), "--output", str(out)]),
         (out, ["publish", str(run), "--output", str(out)]),
         (run, ["clean", "--all", str(run)]),
-        (out, ["crate", f"folder={out}"]),
         (run, ["decided", "tables", "printed", "--folder", str(run)]),
     ):
         before = held(folder)
         with results_locked(folder):
-            assert (run_job(words) if words[0] == "crate" else main(["-q", *words])) == 2
+            assert main(["-q", *words]) == 2
         assert f"{folder}: another command works on this folder: wait for its end" in capsys.readouterr().err
         assert held(folder) == before
 
 
-def test_own_data_are_neither_published_nor_made_a_crate(runs, tmp_path, capsys):
+def test_own_data_are_not_published(runs, tmp_path, capsys):
     path = runs / "c/config.json"
     config = json.loads(path.read_text())
     config["experiments"]["diabetes_linear"]["dataset"] = {"file": "patients.csv", "target": "readmitted"}
     path.write_text(json.dumps(config))
-    publish = ["publish", str(runs / "c"), "--output", str(tmp_path / "out")]
-    for command, words in ((main, publish), (run_job, ["crate", f"folder={runs / 'c'}"])):
-        assert command(words) == 2
-        assert "experiments.diabetes_linear.dataset.file: must not be own data" in capsys.readouterr().err
+    assert main(["publish", str(runs / "c"), "--output", str(tmp_path / "out")]) == 2
+    assert "experiments.diabetes_linear.dataset.file: must not be own data" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -53,7 +53,7 @@ def snakemake(*arguments: str, profile: str = "default") -> list[str]:
 
 def rebuild(name: str = "tiny") -> list[str]:
     """The command that `make reproduce` runs."""
-    return [sys.executable, "-m", "silodp.cli", "rebuild", f"config/{name}.yaml", "--cores", "2"]
+    return [sys.executable, "-m", "silodp", "rebuild", f"config/{name}.yaml", "--cores", "2"]
 
 
 def run(folder: Path, *arguments: str, profile: str = "default") -> subprocess.CompletedProcess:

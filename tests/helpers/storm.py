@@ -125,7 +125,7 @@ class Storm:
 
     def verified(self) -> bool:
         """Whether `silodp verify` finds nothing wrong."""
-        command = [sys.executable, "-m", "silodp.cli", "-q", "verify", "tiny"]
+        command = [sys.executable, "-m", "silodp", "-q", "verify", "tiny"]
         return subprocess.run(command, cwd=self.folder, env=environment(), check=False).returncode == 0
 
     def equal(self) -> bool:

@@ -221,9 +221,8 @@ def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
 
 
 def _print_amplification(epsilon0: Sequence[float], reports: Sequence[int], delta: float | None, records: int) -> None:
-    missing = [name for name, value in (("epsilon0", epsilon0), ("reports", reports), ("delta", delta)) if not value]
-    if delta is None or missing:
-        raise ConfigError(f"command line: --{missing[0]}: missing: required with --amplification")
+    if not epsilon0 or not reports or delta is None:
+        raise ConfigError("command line: --epsilon0, --reports, --delta: must be given with --amplification")
     table = amplification_table(epsilon0, reports, [delta], records=records)
     rows = []
     for row in table.to_dict("records"):

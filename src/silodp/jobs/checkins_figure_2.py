@@ -1,4 +1,4 @@
-"""Compute Figure 2 of the check-ins paper."""
+"""Compute Figure 2 of the check-ins paper: central epsilon after shuffling against epsilon0, bound by bound."""
 
 from pathlib import Path
 
@@ -17,5 +17,4 @@ BOUNDS = (
 
 
 def checkins_figure_2(output: Path) -> None:
-    """Write central epsilon after shuffling against epsilon0, bound by bound."""
     write_csv(amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=["none", *BOUNDS]), output)

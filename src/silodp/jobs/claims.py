@@ -1,4 +1,4 @@
-"""Judge the papers' claims by a finished run."""
+"""Judge every claim of config/claims by the tables of a run."""
 
 from pathlib import Path
 
@@ -9,5 +9,4 @@ from silodp.verdicts.claims.loading import load_claims
 
 
 def claims(folder: Path, output: Path) -> None:
-    """Judge every claim of config/claims by the tables of `folder`."""
     write_csv(decide(load_claims(), RunFolder(folder)), output)

@@ -6,5 +6,4 @@ from silodp.workflow.crate import renew
 
 
 def crate(folder: Path) -> None:
-    """Write the manifest of a folder: inputs, outputs and every checksum."""
     renew(folder)

@@ -1,4 +1,4 @@
-"""Bound the true epsilon of the papers' noise formulas."""
+"""Bound the true epsilon of every noise formula of the papers, and of released programs."""
 
 from pathlib import Path
 
@@ -7,5 +7,4 @@ from silodp.files import write_csv
 
 
 def formulas(output: Path) -> None:
-    """Write a row for every noise formula of the papers, and of released programs."""
     write_csv(formula_rows(), output)

@@ -1,4 +1,4 @@
-"""Record what a run was made from."""
+"""Record what a run was made from: code, lock, configuration, data, machine; options and plug-ins are copied beside."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,5 +8,4 @@ from silodp.workflow.provenance import record
 
 
 def provenance(run_file: Path, listings: Sequence[Path], output: Path) -> None:
-    """Write code, lock, configuration, data and machine as `output`; options and plug-ins are copied beside it."""
     record(load(run_file), listings, output)

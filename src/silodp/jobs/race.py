@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from silodp.config.errors import ConfigError, among
 from silodp.config.run import Run
 from silodp.experiments.planned_rows import read_trials
 from silodp.experiments.race import points as race_points
@@ -35,9 +34,6 @@ def race(
 
     def rows(run: Run, task: Task) -> pd.DataFrame:
         steps = rungs(task.config.race)
-        among("rung", str(rung), map(str, range(len(steps))))
-        if len(earlier) != rung:
-            raise ConfigError(f"command line: earlier: {len(earlier)} files: must be {rung}, one a rung")
         check_silos(run_file, run, task, silos, 0)
         before = read_trials(earlier, task.experiment, task.config, run) if earlier else None
         points = race_points(task.config.race, rung, task.grid(), before)
@@ -49,4 +45,4 @@ def race(
         purpose = f"race{rung}" if task.on_own_data else "grid"
         return run_trials(task, run, prepared, [steps[rung].trial], points, purpose).assign(rung=rung)
 
-    write_rows(rows, run_file, experiment, algorithm, setting, reading, threads, output)
+    write_rows(rows, run_file, output, threads, experiment, algorithm, setting, reading)

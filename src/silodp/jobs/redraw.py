@@ -1,4 +1,4 @@
-"""Draw the figures of tables that no experiment's grid stands behind."""
+"""Draw the figures of tables of bounds, comparisons, check-ins or noise formulas."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,6 @@ from silodp.report.figures.from_tables import figures_of
 
 
 def redraw(tables: Sequence[Path], folder: Path, formats: Sequence[str]) -> None:
-    """Draw the figures of tables of bounds, comparisons, check-ins or noise formulas."""
     for table in tables:
         for name, figure in figures_of(table).items():
             save(figure, folder / name, formats)

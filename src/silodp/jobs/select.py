@@ -1,4 +1,4 @@
-"""Choose points by training loss."""
+"""Choose the grid point of smallest training loss, for every algorithm, setting and epsilon."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +10,5 @@ from silodp.experiments.validation import experiment_of
 
 
 def select(run_file: Path, experiment: str, trials: Sequence[Path], output: Path) -> None:
-    """Choose the grid point of smallest training loss, for every algorithm, setting and epsilon."""
     run, config = experiment_of(run_file, experiment)
     write_trained(choose(read_planned(trials, experiment, config, run), config), output, experiment, config, run)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from tqdm import tqdm
 
 from silodp.config.errors import ConfigError, among
 from silodp.config.run import Run
@@ -52,27 +51,21 @@ def train(
         name = f"{task.experiment} {task.algorithm} {task.setting.name}"
 
         def progress(numbers: Iterable[int]) -> Iterable[int]:
-            for number in tqdm(numbers, desc=name, unit="trial", disable=not log.isEnabledFor(logging.INFO) or None):
+            for number in numbers:
                 log.info("%s: trial %d", name, number)
                 yield number
 
         prepared = stored_trials(silos, task.config, task.readings, run)
         return run_trials(task, run, prepared, numbers, points, "fresh" if chosen else "grid", progress)
 
-    write_rows(rows, run_file, experiment, algorithm, setting, reading, threads, output)
+    write_rows(rows, run_file, output, threads, experiment, algorithm, setting, reading)
 
 
 def write_rows(
-    rows: Callable[[Run, Task], pd.DataFrame],
-    run_file: Path,
-    experiment: str,
-    algorithm: str,
-    setting: str,
-    reading: str,
-    threads: int | None,
-    output: Path,
+    rows: Callable[[Run, Task], pd.DataFrame], run_file: Path, output: Path, threads: int | None, *task_words: str
 ) -> None:
     """Write what `rows` trains of a task; ConfigError where the device lacks memory or is not there."""
+    experiment, algorithm, setting, reading = task_words
     run, config = experiment_of(run_file, experiment)
     among("algorithm", algorithm, config.algorithms)
     among("setting", setting, [setting.name for setting in config.settings])

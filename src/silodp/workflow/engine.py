@@ -78,9 +78,9 @@ def lock_results(folder: Path | str) -> int:
 
 @contextmanager
 def results_locked(*folders: Path) -> Iterator[None]:
-    """Folders of results while no rebuild, publish or clean works on them; a job has its rebuild's lock."""
+    """Folders of results while no rebuild, publish or clean works on them."""
     with ExitStack() as files:
-        for folder in () if JOB_VARIABLE in os.environ else sorted({folder.resolve() for folder in folders}):
+        for folder in sorted({folder.resolve() for folder in folders}):
             if not folder.parent.is_dir():
                 continue
             try:

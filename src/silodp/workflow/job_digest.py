@@ -69,7 +69,7 @@ class RunPlan(Outputs):
 
     def own_digest(self, job: str, **options: Any) -> str:
         """The digest of a job's own values, files and code."""
-        parts = getattr(self, f"_{job}")
+        parts = getattr(self, f"_{job}", lambda: [self._code(job)])
         return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
 
     def _read_from(
@@ -198,18 +198,9 @@ class RunPlan(Outputs):
     def _comparisons(self) -> list:
         return [self._claims_text(), self._code("comparisons")]
 
-    def _formulas(self) -> list:
-        return [self._code("formulas")]
-
-    def _merge(self) -> list:
-        return [self._code("merge")]
-
     def _check(self, name: str) -> list:
         code = self._code("check", *self._entries("silodp.verdicts.checks", [name]))
         return [self.run.seed, self.run.bounds.scale, code]
-
-    def _checkins_figure_2(self) -> list:
-        return [self._code("checkins_figure_2")]
 
     def _checkins(self, experiment: str) -> list:
         config = self.experiments[experiment]
@@ -228,9 +219,6 @@ class RunPlan(Outputs):
             *(self._resolved(), self._claims_text(), self._beside_text(), self._decided_text(), places),
             self._code("report"),
         ]
-
-    def _crate(self) -> list:
-        return [self._code("crate")]
 
     def _provenance(self) -> list:
         return [self._resolved(), self._code("provenance")]
@@ -308,18 +296,11 @@ def unpack(plan: RunPlan, run_file: Path | str) -> None:
         freeze(plan, run_file)
 
 
-def _results_folder(job: str, options: Mapping[str, Any], published: bool) -> str | None:
-    """The folder whose tables are in the digest of a job, by the folder that it reads or writes; None for the run's."""
-    if job in ("claims", "report"):
-        return os.fspath(options["folder"])
-    # No run is called as a publication's folder.
-    return os.fspath(options["folder"].parent) if published and job == "redraw" else None
-
-
 def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any]) -> None:
     """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
-    published = run_file.name == _file_name(published=True)
-    plan = RunPlan(load(run_file), _results_folder(job, options, published), published)
+    # Of a publication only the folder that a job reads or writes tells where it lies.
+    folder = options["folder"] if job in ("claims", "report") else options["folder"].parent if job == "redraw" else None
+    plan = RunPlan(load(run_file), folder and os.fspath(folder), run_file.name == _file_name(published=True))
 
     def check() -> None:
         plan.sources = CodeSources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)

@@ -57,6 +57,6 @@ def test_a_toy_goes_from_its_file_to_figure_and_page(tmp_path):
     assert told.split("Job stats:")[1].count("train ") == 1
     toy.unlink()
     assert runs.run(folder, "--configfile", "config/toy.yaml", "--dry-run").returncode == 2
-    command = [runs.sys.executable, "-m", "silodp.cli", "verify", str(results)]
+    command = [runs.sys.executable, "-m", "silodp", "verify", str(results)]
     verified = runs.subprocess.run(command, cwd=folder, env=runs.environment(), check=False)
     assert verified.returncode == 0

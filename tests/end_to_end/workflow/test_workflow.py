@@ -94,7 +94,7 @@ def test_paths_are_words_and_no_commands_or_wildcards(tmp_path):
     folder.mkdir()
     path = checkout(folder) / "config" / "a b `touch X` $(touch Y); touch Z 'q' {w}.yaml"
     path.write_text(TINY.format(trials_per_job=2))
-    command = [sys.executable, "-m", "silodp.cli", "rebuild", os.path.relpath(path, folder), "--cores", "1"]
+    command = [sys.executable, "-m", "silodp", "rebuild", os.path.relpath(path, folder), "--cores", "1"]
     target = "results/tiny/silos/wbcd_mlp/default/indices.parquet"
     output(subprocess.run([*command, "--", target], cwd=folder, env=environment(), capture_output=True, text=True))
     assert (folder / target).is_file()

@@ -1,5 +1,0 @@
-import sys
-
-from silodp.cli import main
-
-sys.exit(main())

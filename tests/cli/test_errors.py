@@ -92,7 +92,7 @@ BAD_JOBS = {
     "select run_file={run} trials= output=o experiment=": "experiment: '': must be one value",
     "select run_file={run} output=a experiment=b output=c trials=": "output: given twice: must be given once",
     "merge digest=00 folder={folder} experiments=": "run_file: missing: must be given with digest",
-    "report folder={folder}/none output=r.html": "/none/config.json: No such file or directory: must be a readable file",
+    "report folder={folder}/none output=r.html": "/none: no such run folder",
     "select run_file={run} experiment=digits_logistic trials={folder}/a b output=o": "/a: must be a readable file",
     f"{TRAIN}nope algorithm=local_sgd setting=M1_R4": "experiments.nope: not in this run: must be one of wbcd_mlp",
     f"{TRAIN}wbcd_mlp algorithm=adam setting=M1_R4": "algorithm: 'adam': must be one of minibatch_sgd, ",
@@ -103,7 +103,6 @@ BAD_JOBS = {
     f"{TASK} threads=two": "threads: 'two': must be a whole number",
     TASK.replace("{folder}/silos", "none"): "none/indices.parquet: no such file",
     f"{TASK} chosen=none.parquet": "none.parquet",
-    f"{FIGURE} names=nope": "name: 'nope': must be one of wbcd_mlp_M1_R4, ",
     f"{FIGURE} names=wbcd_mlp_M1_R4": "{folder}/cut.csv: file: damaged (lacks the columns algorithm, ",
 }
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from silodp.config.errors import among
 from silodp.config.experiment import Experiment
 from silodp.experiments.columns import REPORTED_COLUMNS, TABLE_COLUMNS
 from silodp.experiments.validation import experiment_of
@@ -26,8 +25,6 @@ def figure(
     """Draw figures, called as in wbcd_mlp_M2_R25; where trials are few, intervals are of the trials `reported`."""
     _, config = experiment_of(run_file, experiment)
     known = figure_names(experiment, config)
-    for name in names:
-        among("name", name, known)
     rows = with_intervals(with_reading(read_table(table, TABLE_COLUMNS)), read_table(reported, REPORTED_COLUMNS))
     for name in names:
         shows = known[name]

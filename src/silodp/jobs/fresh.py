@@ -23,7 +23,5 @@ def fresh(
     _, config = experiment_of(run_file, experiment)
     name = f"fresh{trials.removeprefix('all')}.parquet"
     for algorithm, setting, reading in trained_tasks(config):
-        places = {"silos": silos / partitioned_as(config, reading)}
-        places["output"] = folder / algorithm / setting / f"{reading}_{name}"
-        how = {"reading": reading, "trials": trials}
-        train(run_file, experiment, algorithm, setting, **places, **how, threads=threads, chosen=chosen)
+        parts, output = silos / partitioned_as(config, reading), folder / algorithm / setting / f"{reading}_{name}"
+        train(run_file, experiment, algorithm, setting, parts, output, reading, trials, threads, chosen)

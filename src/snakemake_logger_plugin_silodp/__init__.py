@@ -109,7 +109,7 @@ class LogHandler(LogHandlerBase):
         super().close()
 
 
-def _with_files(record: logging.LogRecord) -> logging.LogRecord:
+def _with_files(record: Any) -> Any:
     """A job's record as one without a message, in whose place Snakemake shows no rule, input and output."""
     if not getattr(record, "rule_msg", None):
         return record

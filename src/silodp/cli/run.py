@@ -87,7 +87,7 @@ def run_workflow(
     environment.setdefault(COMMAND_VARIABLE, shlex.join(["silodp", *words]))
     # --configfile comes first: it takes all words up to the next option, and so would take targets.
     file, part = file_and_part(run_file)
-    command = [sys.executable, "-m", "silodp.workflow.snakemake_child", "--configfile", os.fspath(file)]
+    command = [sys.executable, "-P", "-m", "silodp.workflow.snakemake_child", "--configfile", os.fspath(file)]
     command += ["--config", f"part={part}"] if part else []
     command += ["--profile", profile]
     # On a cluster --cores limits all jobs together, so the profile decides unless the user does.

@@ -89,12 +89,13 @@ def test_whatever_is_removed_is_made_again(rebuilt):
         assert str(file.relative_to(rebuilt)) in missing
 
 
-def test_paths_are_words_and_no_commands_or_wildcards(tmp_path):
+def test_paths_are_words_and_no_commands_or_wildcards_and_a_module_in_the_folder_is_none_of_pythons(tmp_path):
     folder = tmp_path / "a { x } {y}"
     folder.mkdir()
     path = checkout(folder) / "config" / "a b `touch X` $(touch Y); touch Z 'q' {w}.yaml"
     path.write_text(TINY.format(trials_per_job=2))
-    command = [sys.executable, "-m", "silodp", "rebuild", os.path.relpath(path, folder), "--cores", "1"]
+    (folder / "random.py").write_text("raise SystemExit(9)")
+    command = [sys.executable, "-P", "-m", "silodp", "rebuild", os.path.relpath(path, folder), "--cores", "1"]
     target = "results/tiny/silos/wbcd_mlp/default/indices.parquet"
     output(subprocess.run([*command, "--", target], cwd=folder, env=environment(), capture_output=True, text=True))
     assert (folder / target).is_file()

@@ -33,9 +33,7 @@ def page(tmp_path_factory):
 def browser(request, page):
     """A window on the page, as wide as a phone or a desktop."""
     lacking = driver.missing()
-    assert not lacking, (
-        f"install {lacking} (Debian: apt-get install chromium chromium-driver), as make test-browser does"
-    )
+    assert not lacking, f"install {lacking} (Debian: apt-get install chromium chromium-driver)"
     window = driver.Browser(WIDTHS[request.param])
     window.open(page)
     yield window

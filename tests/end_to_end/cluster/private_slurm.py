@@ -103,7 +103,7 @@ class PrivateSlurm:
 
     def start_daemon(self, name: str, *command: str) -> None:
         program = shutil.which(command[0], path=PATH)
-        assert program, f"{command[0]} is not installed: run `make test-slurm` as root"
+        assert program, f"{command[0]} is not installed (Debian: apt-get install slurmctld slurmd slurm-client munge)"
         with open(self.folder / f"{name}.out", "ab") as out:
             self.daemons[name] = subprocess.Popen(
                 [program, *command[1:]],

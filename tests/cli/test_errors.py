@@ -44,6 +44,7 @@ BAD = {
     "see docs/configuration.md for the keys allowed here; did you mean epsilons?",
     "fetch iris": "silodp fetch: command line: dataset: 'iris': must be one of cifar10, ",
     "replicate nonconvx-4": "; did you mean nonconvex-4?",
+    "replicate nonconvex-4 --trials 0": "'--trials': 0 is not in the range x>=1.",
     "report {folder}/none --output r.html": "/none': must be a run's results folder",
     "select {run} digits_logistic --trials {folder}/a b.parquet --output o": "/a: must be a readable file",
     # Jobs called by hand: what a run lacks
@@ -60,7 +61,9 @@ BAD = {
     "figure {tiny} wbcd_mlp wbcd_mlp_M1_R4" + FIGURE: "{folder}/cut.csv: file: damaged (lacks the columns algorithm, ",
     # epsilon, noise
     f"{EPSILON} --algorithm=locl_sgd": "; did you mean local_sgd?",
+    f"{EPSILON} --rounds=0": "'--rounds': 0 is not in the range 1<=x<=100000000.",
     f"{EPSILON} --batch=1235": "--batch: 1235: must be at most --records = 1234",
+    f"{EPSILON} --sigma=0": "'--sigma': 0.0 is not in the range x>0.",
     f"{EPSILON} --sigma=nan": "'--sigma': nan is not a finite number.",
     f"{EPSILON} --clip=inf": "'--clip': inf is not a finite number.",
     f"{EPSILON} --delta=5e-324": "'--delta': 5e-324 is not in the range 1e-300<=x<1.",

@@ -20,6 +20,7 @@ code 2.
 
 import argparse
 import csv
+import functools
 import multiprocessing
 import os
 import re
@@ -85,12 +86,22 @@ def draw_mutants(count: int, seed: str) -> list[Mutant]:
     return found
 
 
+@functools.cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def stripped_lines(path: Path) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text_of(path).splitlines())
+
+
 def place(mutant: Mutant, sources: dict[Path, list[str]]) -> tuple[Path, int]:
     """The one file and line where the old lines begin; ValueError otherwise."""
     size, places = len(mutant.old), []
-    for path, lines in sources.items():
-        stripped = [line.strip() for line in lines]
-        places += [(path, k) for k in range(len(lines)) if tuple(stripped[k : k + size]) == mutant.old]
+    for path in sources:
+        lines = stripped_lines(path)
+        places += [(path, k) for k in range(len(lines)) if lines[k : k + size] == mutant.old]
     if len(places) != 1 or not size:
         raise ValueError(f"mutant {mutant.number} ({mutant.room}): {mutant.old[:1]} is found {len(places)} times")
     return places[0]
@@ -113,7 +124,7 @@ def put_in_place(mutant: Mutant, sources: dict[Path, list[str]]) -> tuple[Path, 
 
 def test_ids(names: tuple[str, ...], tests: Path) -> list[str]:
     files = sorted(tests.rglob("test_*.py"))
-    found = {name: [f for f in files if re.search(rf"^def {name}\(", f.read_text(), re.MULTILINE)] for name in names}
+    found = {name: [f for f in files if f"\ndef {name}(" in text_of(f)] for name in names}
     missing = [name for name, of in found.items() if not of]
     if missing:
         raise ValueError(f"tests: {', '.join(missing)}: no such test")
@@ -131,7 +142,7 @@ def tests_of(path: Path) -> list[str]:
     used = rf"(from|import) {within}\b" if name == "__init__" else used
     # An algorithm is made by its name.
     used += f'|"{name}"' if room[:1] == ["algorithms"] else ""
-    users = [file for file in sorted(tests.rglob("test_*.py")) if re.search(used, file.read_text(encoding="utf-8"))]
+    users = [file for file in sorted(tests.rglob("test_*.py")) if re.search(used, text_of(file))]
     # What silos do on a device is tested with the models' forms there.
     felt = [alone] * alone.is_file() + users + folders[:1] + [tests / "models" / "gpu"] * (room[:1] == ["federation"])
     return list(dict.fromkeys(str(one.relative_to(ROOT)) for one in felt))
@@ -229,7 +240,7 @@ def main() -> int:
     seed = options.seed or (subprocess.check_output(last, text=True).strip() if options.drawn else "")
     listed = read_mutants(Path(__file__).with_name("mutants.txt").read_text(encoding="utf-8"))
     mutants = draw_mutants(options.drawn, seed) if options.drawn else listed
-    sources = {path: path.read_text(encoding="utf-8").splitlines() for path in sorted(ROOT.glob("src/**/*.py"))}
+    sources = {path: text_of(path).splitlines() for path in sorted(ROOT.glob("src/**/*.py"))}
     for mutant in mutants:
         put_in_place(mutant, sources)
         test_ids(mutant.tests, ROOT / "tests")

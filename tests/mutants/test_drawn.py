@@ -43,10 +43,13 @@ def test_every_kind_of_change_is_seen(tmp_path):
     compile(next(iter(DRAWN["changes"](path))).text(), "f.py", "exec")
 
 
-def test_rooms_take_turns_and_a_seed_draws_the_same():
-    drawn = DRAWN["draw"](ROOT / "src" / "silodp", 60, "seed")
-    assert drawn == DRAWN["draw"](ROOT / "src" / "silodp", 60, "seed") != DRAWN["draw"](ROOT / "src" / "silodp", 60, "")
-    counts = Counter(one.room for one in drawn)
-    rooms = {path.parent.name for path in (ROOT / "src" / "silodp").glob("*/__init__.py")}
-    assert set(counts) == rooms | {"files"}
-    assert max(counts.values()) - min(counts.values()) <= 1
+def test_rooms_take_turns_and_a_seed_draws_the_same(tmp_path):
+    package = tmp_path / "silodp"
+    for name in ("a/f.py", "a/g.py", "b/inner/f.py", "top.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(SOURCE)
+    drawn = DRAWN["draw"](package, 13, "seed")
+    assert drawn == DRAWN["draw"](package, 13, "seed") != DRAWN["draw"](package, 13, "other")
+    assert len(set(drawn)) == 13
+    assert Counter(one.room for one in drawn) == {"a": 5, "b": 4, "files": 4}
+    assert len(DRAWN["draw"](package, 999, "seed")) == 4 * len(WANTED)

@@ -73,6 +73,9 @@ def test_the_epsilon_axis_is_to_scale_with_a_tick_at_every_epsilon(table):
     assert axes.get_xscale() == "log"
     np.testing.assert_allclose(axes.get_xticks(), EPSILONS)
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.75", "1", "1.5", "3", "6", "12", "18"]
+    # A label that would touch the one before is left out.
+    near = error_vs_epsilon(results_table(epsilons=(0.75, 1.5, 3.0, 6.0, 12.0, 12.5, 18.0)), title="t").axes[0]
+    assert [tick.get_text() for tick in near.get_xticklabels()] == ["0.75", "1.5", "3", "6", "12", "", "18"]
 
 
 def test_an_algorithm_that_stretches_the_axis_leaves_the_others_a_panel_of_their_own(table):

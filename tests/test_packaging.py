@@ -83,7 +83,3 @@ def test_every_place_names_the_same_pythons():
     for file in ("README.md", ".ci/run"):
         assert words in (ROOT / file).read_text(), file
     assert all(doctor.fits((3, minor)) == (minor in minors) for minor in range(30))
-
-
-def test_types_come_with_the_package():
-    assert (ROOT / "src" / "silodp" / "py.typed").is_file()

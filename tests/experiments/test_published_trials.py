@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from published import data_of
+from published import data_of, one_in_five
 from small import ROOT
 
 from silodp.config.board import on_board
@@ -31,7 +31,7 @@ def published_trials() -> list[pytest.param]:
     return [pytest.param(*one, id="-".join(map(str, key))) for key, one in found.items()]
 
 
-@pytest.mark.parametrize(("publication", "name", "row"), published_trials())
+@pytest.mark.parametrize(("publication", "name", "row"), one_in_five(published_trials()))
 def test_a_trial_is_that_of_the_published_table(publication, name, row, needs_data):
     run, config = experiment_of(ROOT / "results" / publication / "config.json", name)
     data, task, trial = data_of(config, needs_data), task_at(name, config, row), int(row["trial"])

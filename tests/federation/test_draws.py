@@ -27,6 +27,14 @@ def test_threads_share_blocks_and_change_no_draw(rows):
     assert np.array_equal(first, alone[:1]), "the first row does not depend on how many there are"
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_row_of_noise_stands_twice(dtype):
+    """Over blocks, silos, rounds and kinds."""
+    names = [(0, 0, "step"), (1, 0, "step"), (0, 1, "step"), (0, 0, "other")]
+    draws = [standard_normals(STREAMS, *name, (200, 3), np.dtype(dtype)) for name in names]
+    assert len(np.unique(np.concatenate(draws), axis=0)) == 800
+
+
 def test_a_devices_draws_are_normal_and_named_by_silo_round_and_kind():
     like = torch.zeros(3, 200, dtype=torch.float32)
     names = [(0, 1, "step"), (1, 1, "step"), (0, 2, "step"), (0, 1, "gradient")]

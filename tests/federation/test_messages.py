@@ -117,21 +117,21 @@ def test_a_clipped_mean_moves_by_two_clips_however_large_the_batch():
     torch.testing.assert_close(a, b, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("model", MODEL_CASES)
-def test_tensors_clipped_one_by_one_move_the_mean_by_their_root_as_much(model):
-    """Each tensor is within L, a record's gradient within √tensors·L, and a clip that binds nothing changes nothing."""
-    case, clip = MODEL_CASES[model], torch.tensor([1e-3], dtype=torch.float64)
-    made, silo = case.model(), small.records(case, (9,), torch.float64)[0]
-    messages, w = Messages(made, [silo], STREAMS), small.start(made, torch.float64)[None]
-    a, b = (small.sent(messages, w, 0, 5, FREE, NONE, round=0, clipping=how) for how in ("per_tensor", "record"))
-    torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-14)
-    clipped = small.sent(messages, w, 0, 1, clip, NONE, round=1, clipping="per_tensor")
-    raw = small.sent(messages, w, 0, 1, FREE, NONE, round=1)
-    for block in made.blocks:
-        part, whole = clipped[0, block.start : block.stop], raw[0, block.start : block.stop]
-        torch.testing.assert_close(part, whole * min(1.0, 1e-3 / float(whole.norm())), rtol=1e-9, atol=1e-15)
-    release = dataclasses.replace(GRADIENT, clipping="per_tensor", tensors=len(made.blocks))
-    assert release.sensitivity == pytest.approx(math.sqrt(len(made.blocks)) * GRADIENT.sensitivity)
+@pytest.mark.parametrize("mixing", [(1.0,), (1.0, -0.5), (1.0, -0.5, -0.125)])
+def test_a_message_asked_again_is_the_same_whatever_was_sent_meanwhile(mixing):
+    """Message r has Σ_s b_s z_{r−s}, also where later ones were sent before it is asked again."""
+    case = MODEL_CASES["linear"]
+    messages = Messages(case.model(), small.records(case, (9,), torch.float64), STREAMS)
+    one, w = torch.ones(1).double(), torch.ones(1, 4).double()
+    release = Release("gradient", 3, 2, 1.0, sampler="disjoint", **({"mixing": mixing} if len(mixing) > 1 else {}))
+    first, again, quiet = (
+        [messages.message(Query(w, r), 0, release, one, scale * one) for r in range(4)] for scale in (1, 1, 0)
+    )
+    noise = [messages.noise(1, w, 0, r, "gradient") for r in range(4)]
+    for r in range(4):
+        assert torch.equal(first[r], again[r])
+        added = sum(b * noise[r - s] for s, b in enumerate(mixing) if s <= r)
+        torch.testing.assert_close(first[r] - quiet[r], added)
 
 
 def test_disjoint_batches_cover_the_silo_once_and_then_end():

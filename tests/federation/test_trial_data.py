@@ -1,17 +1,22 @@
 """Records kept beside the silos: what training reads is what it would have made."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import patients
 import pytest
 import small
 import torch
 from jobs import CASES, data
 
+from silodp.experiments.validation import load
+from silodp.federation.experiment_data import dataset_of
 from silodp.federation.partition import write_partition
 from silodp.federation.trial_data import (
     STORED,
     Records,
+    draw_partition,
     partition_and_measure,
     prepare,
     read_records,
@@ -67,3 +72,37 @@ def test_images_and_wide_records_are_not_kept() -> None:
     assert Records(np.empty((2, STORED // 2)), y, None).small
     assert not Records(np.empty((2, STORED // 2 + 1)), y, None).small
     assert not Records(np.empty((2, 3, 4, 4)), y, 2).small
+
+
+def own_trial(folder: Path, **keys: object) -> tuple:
+    """(data, silos, what makes tensors of such data) of an own file's first trial."""
+    resolved = load(patients.run_file(folder, **keys))
+    config = resolved.experiments["patients"]
+    data = dataset_of(config).load()
+    part = draw_partition("patients", config, config.readings, resolved.run, data, 0)
+    return data, part, lambda of: prepare(of, config, config.readings, part, resolved.run)
+
+
+@pytest.mark.parametrize("steps", [{"standardise": True}, {"standardise": "silo"}, {"standardise": True, "pca": 1}])
+def test_what_is_trained_on_does_not_know_the_test_records(steps, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ages = np.where(np.arange(100) % 7 == 0, np.nan, 20.0 + 7 * np.arange(100) % 60)
+    patients.write_records(tmp_path / "patients.csv", age=ages)
+    dataset = patients.experiment()["dataset"] | {"missing": "mean"}
+    data, part, made = own_trial(tmp_path, preprocess=steps, dataset=dataset)
+    x = data.x.copy()
+    x[np.concatenate(part.test)] *= 1e4
+    for one, two in zip(made(data).train, made(replace(data, x=x)).train, strict=True):
+        assert torch.equal(one[0], two[0])
+
+
+def test_a_target_with_bounds_is_trained_within_minus_one_and_one(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    patients.write_records(tmp_path / "patients.csv", cost=np.arange(100.0))
+    columns = {"hospital": "name", "age": "number", "smoker": "ignored", "readmitted": "ignored", "cost": "number"}
+    dataset = {"file": "patients.csv", "target": "cost", "silo": "hospital", "columns": columns}
+    steps = {"standardise": "bounds", "bounds": {"age": [0, 120], "cost": [20, 60]}, "constant_column": True}
+    how = {"dataset": dataset, "preprocess": steps, "model": {"name": "linear"}, "label": "target"}
+    data, part, made = own_trial(tmp_path, **how)
+    for (_, y), records in zip(made(data).train, part.train, strict=True):
+        np.testing.assert_allclose(y, (np.clip(data.y[records], 20, 60) - 40) / 20, atol=1e-6)

@@ -1,36 +1,47 @@
 """Wrong lines that the tests have to feel: each is put in place, and its tests run to the first failure.
 
     python tests/mutants/run.py [--room privacy] [--only 3,17] [--share 1/4] [--seconds 60] [--log FILE]
-    python tests/mutants/run.py --drawn 5 --seed 7 --seconds 600
+    python tests/mutants/run.py --drawn 150 --log FILE [--whole] [--slow] [--share 1/4] [--seed SHA]
 
 `mutants.txt` holds, in blocks: the tests' names after `tests:`, lines that start with `-`, those that replace them with
 `+`, and for a change that nobody can see its reason after `equivalent:`. The lines are looked for in all files of
 src/silodp, so that a file may move; lines that are not found exactly once are an error. Exit code 1 below 90 % in a
 room that was run.
 
-`--drawn` changes operators and numbers of the syntax tree at places that the seed draws, so many in each room that
-computes what is published or promised; there the file's own tests run, those of the folder that mirrors its own, all
-that import it or name its algorithm, and those that hold the published tables.
+`--drawn` changes as many places as it says, which the seed draws from all rooms in turn (drawn.py); the seed is the
+last commit of tests. The tests that import the changed file and those of its folder run first; with `--whole` what
+survives meets `make test`, with `--slow` then `make test-slow`. `equivalents.tsv` has those that nobody can see, each
+with its reason. What `--log` holds is not run again, so a measurement may stop and go on. Exit code 1 below 85 %, or
+95 % with `--slow`.
+
+On the code as it is all these tests have to pass before, and each that killed something again behind it: else exit
+code 2.
 """
 
 import argparse
-import ast
+import csv
 import functools
+import multiprocessing
 import os
-import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from drawn import Change, draw
 
 ROOT = Path(__file__).parents[2]
-WANTED = 0.9
+WANTED, WANTED_DRAWN = 0.9, {"": 0.85, "slow": 0.95}
+# What tests import of others: loaded once, in the process from which those of all mutants are forked.
+LOADED = ["torch", "scipy.stats", "pandas", "sklearn.pipeline", "numba", "pydantic", "hypothesis", "dp_accounting"]
+OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants"]
+OPTIONS += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
 
 
 class Mutant(NamedTuple):
@@ -42,7 +53,11 @@ class Mutant(NamedTuple):
     old: tuple[str, ...]
     new: tuple[str, ...]
     equivalent: str = ""
-    path: Path = Path()  # of one that was drawn
+    drawn: Change | None = None
+
+    @property
+    def key(self) -> str:
+        return "|".join((self.room, *self.old, *self.new))
 
 
 def read_mutants(text: str) -> list[Mutant]:
@@ -60,12 +75,33 @@ def read_mutants(text: str) -> list[Mutant]:
     return found
 
 
+def draw_mutants(count: int, seed: str) -> list[Mutant]:
+    with Path(__file__).with_name("equivalents.tsv").open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t")
+        known = {(row["file"], row["line"], row["changed"]): row["reason"] for row in rows}
+    found = []
+    for number, change in enumerate(draw(ROOT / "src" / "silodp", count, seed), 1):
+        (old, new), file = change.lines(), change.path.relative_to(ROOT / "src" / "silodp").as_posix()
+        found.append(Mutant(number, change.room, (), (old,), (new,), known.get((file, old, new), ""), change))
+    return found
+
+
+@functools.cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def stripped_lines(path: Path) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text_of(path).splitlines())
+
+
 def place(mutant: Mutant, sources: dict[Path, list[str]]) -> tuple[Path, int]:
     """The one file and line where the old lines begin; ValueError otherwise."""
     size, places = len(mutant.old), []
-    for path, lines in sources.items():
-        stripped = [line.strip() for line in lines]
-        places += [(path, k) for k in range(len(lines)) if tuple(stripped[k : k + size]) == mutant.old]
+    for path in sources:
+        lines = stripped_lines(path)
+        places += [(path, k) for k in range(len(lines)) if lines[k : k + size] == mutant.old]
     if len(places) != 1 or not size:
         raise ValueError(f"mutant {mutant.number} ({mutant.room}): {mutant.old[:1]} is found {len(places)} times")
     return places[0]
@@ -78,178 +114,193 @@ def changed(lines: list[str], start: int, mutant: Mutant) -> str:
     return "\n".join([*lines[:start], *new, *lines[start + len(mutant.old) :]]) + "\n"
 
 
+def put_in_place(mutant: Mutant, sources: dict[Path, list[str]]) -> tuple[Path, str]:
+    """The changed file, and its text."""
+    if mutant.drawn:
+        return mutant.drawn.path, mutant.drawn.text()
+    path, start = place(mutant, sources)
+    return path, changed(sources[path], start, mutant)
+
+
 def test_ids(names: tuple[str, ...], tests: Path) -> list[str]:
     files = sorted(tests.rglob("test_*.py"))
-    found = {name: [f for f in files if re.search(rf"^def {name}\(", f.read_text(), re.MULTILINE)] for name in names}
+    found = {name: [f for f in files if f"\ndef {name}(" in text_of(f)] for name in names}
     missing = [name for name, of in found.items() if not of]
     if missing:
         raise ValueError(f"tests: {', '.join(missing)}: no such test")
-    return [f"{file}::{name}" for name, of in found.items() for file in of]
+    return [f"{file.relative_to(tests.parent)}::{name}" for name, of in found.items() for file in of]
 
 
-# Where a wrong line changes a number that is published, or a promise.
-ROOMS = ("privacy", "verdicts", "audit", "federation", "silos", "experiments", "workflow", "algorithms", "models")
-SWAPPED: dict[type, type] = {
-    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And},
-    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
-    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
-}
-
-
-def draw(count: int, seed: int) -> list[Mutant]:
-    """Lines of one statement each with one operator or number changed: so many of each room, drawn by the seed."""
-    package = ROOT / "src" / "silodp"
-    found: dict[str, list[tuple[Path, str, int]]] = {room: [] for room in ROOMS}
-    files = [path for room in ROOMS for path in sorted((package / room).rglob("*.py"))]
-    for path in files:
-        source = path.read_text(encoding="utf-8")
-        lines = source.splitlines()
-        # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors, no dashes of lines.
-        if {"gpu", "cpu"} & set(path.parts):
-            continue
-        for statement in ast.walk(ast.parse(source)):
-            simple = isinstance(statement, (ast.Assign, ast.Return, ast.AugAssign, ast.Expr))
-            if simple and statement.lineno == statement.end_lineno:  # type: ignore[attr-defined]
-                line = lines[statement.lineno - 1]  # type: ignore[attr-defined]
-                once = [other.strip() for other in lines].count(line.strip()) == 1
-                once &= not re.search(r"(Error|Look)\(", line)
-                places = sum(1 for _ in changes(ast.parse(line.strip())))
-                room = path.relative_to(package).parts[0]
-                found[room] += [(path, line.strip(), place) for place in range(places) if once]
-    generator, drawn = random.Random(seed), []
-    for room, places in found.items():
-        for path, line, place in generator.sample(places, count):
-            tree = ast.parse(line)
-            list(changes(tree))[place]()
-            drawn.append(Mutant(len(drawn) + 1, room, (), (line,), (ast.unparse(tree),), path=path))
-    return drawn
-
-
-def changes(tree: ast.AST) -> Iterator[Callable[[], None]]:
-    """What swaps an operator of a statement, or adds one to a number."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in SWAPPED:
-            yield functools.partial(setattr, node, "op", SWAPPED[type(node.op)]())
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
-            yield functools.partial(node.ops.__setitem__, 0, SWAPPED[type(node.ops[0])]())
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            yield functools.partial(setattr, node, "value", node.value + 1)
-
-
-def tests_of(path: Path, tests: Path) -> list[str]:
-    """Tests of a source file: its own, the nearest folder's, those that use it, then those of published tables."""
-    inner = path.relative_to(ROOT / "src" / "silodp")
+def tests_of(path: Path) -> list[str]:
+    """Tests of a source file: its own, those that import it or name its algorithm, then the nearest folder's."""
+    inner, tests = path.relative_to(ROOT / "src" / "silodp"), ROOT / "tests"
     alone = tests / inner.with_name(f"test_{inner.name}")
     folders = [tests / one for one in inner.parents[:-1] if (tests / one).is_dir()]
-    module = ".".join(inner.with_suffix("").parts).removesuffix(".__init__")
+    *room, name = inner.with_suffix("").parts
+    within = ".".join(["silodp", *room])
+    used = rf"(from|import) {within}\.{name}\b|from {within} import .*\b{name}\b"
+    used = rf"(from|import) {within}\b" if name == "__init__" else used
     # An algorithm is made by its name.
-    named = f'|"{inner.stem}"' if inner.parts[0] == "algorithms" else ""
-    used = re.compile(rf"from silodp\.{re.escape(module)} import {named}")
-    users = [file for file in sorted(tests.rglob("test_*.py")) if used.search(file.read_text(encoding="utf-8"))]
-    felt = [alone] * alone.is_file() + folders[:1] + users
+    used += f'|"{name}"' if room[:1] == ["algorithms"] else ""
+    users = [file for file in sorted(tests.rglob("test_*.py")) if re.search(used, text_of(file))]
     # What silos do on a device is tested with the models' forms there.
-    felt += [tests / "models" / "gpu"] * (inner.parts[0] == "federation")
-    # No published table is made by silos that are programs.
-    published = [] if inner.parts[0] == "silos" else sorted(tests.rglob("test_published_*.py"))
-    return [str(one) for one in felt + published]
+    felt = [alone] * alone.is_file() + users + folders[:1] + [tests / "models" / "gpu"] * (room[:1] == ["federation"])
+    return list(dict.fromkeys(str(one.relative_to(ROOT)) for one in felt))
 
 
-def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
-    """What the tests say: killed (2: they cannot be collected), survived, an error of pytest itself, or out of time."""
-    tests = copy / "tests"
-    ids = test_ids(mutant.tests, tests) if mutant.tests else tests_of(mutant.path, tests)
-    paths = os.pathsep.join([str(copy / "src"), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    command.append("--hypothesis-profile=mutants")
-    try:
-        done = subprocess.run(
-            [*command, *ids],
-            cwd=copy,
-            env=environment,
-            timeout=seconds,
-            capture_output=True,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "out of time"
-    return {0: "survived", 1: "killed", 2: "killed"}.get(done.returncode, f"error {done.returncode}")
+class FirstFailure:
+    """A plug-in of pytest that writes down which test fails first."""
+
+    def __init__(self, place: Path):
+        self.place = place
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and not self.place.exists():
+            self.place.write_text(report.nodeid, encoding="utf-8")
+
+
+def run_pytest(copy: Path, words: Sequence[str]) -> None:
+    """In a process of its own: exit with pytest's code."""
+    import pytest
+
+    os.setsid()
+    os.chdir(copy)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(copy / "src"))
+    os.environ |= {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    quiet = os.open(copy / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    os._exit(int(pytest.main([*OPTIONS, *words], plugins=[FirstFailure(copy / "felt")])))
+
+
+class Copy:
+    """A copy of the tree in which tests run, each time in a process that has loaded the packages already."""
+
+    def __init__(self, folder: Path, seconds: float):
+        self.folder, self.seconds = folder, seconds
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(LOADED)
+        (folder / "results").symlink_to(ROOT / "results")  # large, and only read
+        listed = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"]
+        for name in subprocess.check_output(listed, text=True).splitlines():
+            if (ROOT / name).is_file() and not name.startswith("results/"):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name)
+
+    def outcome(self, words: Sequence[str]) -> tuple[str, str]:
+        """What pytest says, killed also where tests cannot be collected, and the test that failed."""
+        felt = self.folder / "felt"
+        felt.unlink(missing_ok=True)
+        process = self.context.Process(target=run_pytest, args=(self.folder, words))
+        process.start()
+        process.join(self.seconds)
+        if process.is_alive():
+            os.killpg(process.pid or 0, signal.SIGKILL)
+            process.join()
+            return "out of time", ""
+        said = {0: "survived", 1: "killed", 2: "killed"}.get(process.exitcode or 0, f"error {process.exitcode}")
+        return said, felt.read_text(encoding="utf-8") if felt.exists() else ""
+
+    def with_change(self, path: Path, text: str, words: Sequence[str]) -> tuple[str, str]:
+        target = self.folder / path.relative_to(ROOT)
+        target.write_text(text, encoding="utf-8")
+        try:
+            return self.outcome(words)
+        finally:
+            shutil.copy2(path, target)
+
+
+def stages(mutant: Mutant, options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+    """Names of what runs one after the other while it survives, and pytest's words."""
+    if mutant.drawn is None:
+        yield "", test_ids(mutant.tests, ROOT / "tests")
+        return
+    yield "", tests_of(mutant.drawn.path)
+    if options.whole or options.slow:
+        yield "whole", ["tests"]
+    if options.slow:
+        yield "slow", ["-m", "slow", "tests"]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--room")
     parser.add_argument("--only", help="numbers, separated by commas")
     parser.add_argument("--share", default="1/1", help="i/k: every k-th, from the i-th on")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=600, help="of one run of tests")
     parser.add_argument("--log", type=Path, help="what was run is kept here, and not run again")
     parser.add_argument("--check", action="store_true", help="only look whether all lines and tests are there")
-    parser.add_argument("--drawn", type=int, help="that many changes of the syntax tree of each room, no list")
-    parser.add_argument("--seed", type=int, default=1, help="of the draws")
+    parser.add_argument("--drawn", type=int, help="that many changes drawn from all rooms, no list")
+    parser.add_argument("--seed", help="of the draws")
+    parser.add_argument("--whole", action="store_true", help="all tests for what survives those of its file")
+    parser.add_argument("--slow", action="store_true", help="the slow ones, too")
     options = parser.parse_args()
+    last = ["git", "-C", str(ROOT), "log", "-1", "--format=%H", "--", "tests"]
+    seed = options.seed or (subprocess.check_output(last, text=True).strip() if options.drawn else "")
     listed = read_mutants(Path(__file__).with_name("mutants.txt").read_text(encoding="utf-8"))
-    mutants = draw(options.drawn, options.seed) if options.drawn else listed
-    sources = {path: path.read_text(encoding="utf-8").splitlines() for path in sorted(ROOT.glob("src/**/*.py"))}
-    of = {mutant.number: {mutant.path: sources[mutant.path]} if options.drawn else sources for mutant in mutants}
-    places = {mutant.number: place(mutant, of[mutant.number]) for mutant in mutants}
+    mutants = draw_mutants(options.drawn, seed) if options.drawn else listed
+    sources = {path: text_of(path).splitlines() for path in sorted(ROOT.glob("src/**/*.py"))}
     for mutant in mutants:
+        put_in_place(mutant, sources)
         test_ids(mutant.tests, ROOT / "tests")
-    print(f"{len(mutants)} mutants, {sum(bool(mutant.equivalent) for mutant in mutants)} that nobody can see")
+    print(f"{len(mutants)} mutants, {sum(bool(mutant.equivalent) for mutant in mutants)} that nobody can see", seed)
     if options.check:
         return 0
     first, step = map(int, options.share.split("/"))
     only = {int(number) for number in (options.only or "").split(",") if number}
-    kept = options.log.read_text(encoding="utf-8").splitlines() if options.log and options.log.exists() else []
-    known = dict(line.split("\t")[:2] for line in kept)
-    told: dict[str, list[str]] = defaultdict(list)
+    chosen = [
+        mutant
+        for mutant in mutants
+        if (mutant.number in only if only else (mutant.number - first) % step == 0)
+        and not mutant.equivalent
+        and options.room in (None, mutant.room)
+    ]
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for name in (
-            "src",
-            "tests",
-            "config",
-            "workflow",
-            "docs",
-            "benchmarks",
-            "results",
-            "Snakefile",
-            "pyproject.toml",
-        ):
-            source = ROOT / name
-            if name == "results":  # large, and only read
-                (copy / name).symlink_to(source)
-            elif source.is_dir():
-                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(source, copy / name)
-        for mutant in mutants:
-            chosen = mutant.number in only if only else (mutant.number - first) % step == 0
-            if not chosen or mutant.equivalent or (options.room and mutant.room != options.room):
-                continue
-            key = "|".join((mutant.room, *mutant.old, *mutant.new))
-            if key in known:
-                told[mutant.room].append(known[key])
-                continue
-            path, start = places[mutant.number]
-            target = copy / path.relative_to(ROOT)
-            target.write_text(changed(sources[path], start, mutant), encoding="utf-8")
-            began = time.monotonic()
-            found = outcome(mutant, copy, options.seconds)
-            shutil.copy2(path, target)
-            told[mutant.room].append(found)
+        return measure(chosen, Copy(Path(folder), options.seconds), sources, options)
+
+
+def measure(chosen: list[Mutant], copy: Copy, sources: dict[Path, list[str]], options: argparse.Namespace) -> int:
+    """Run what the log does not hold, print what lives and the rates; the exit code."""
+    kept = options.log.read_text(encoding="utf-8").splitlines() if options.log and options.log.exists() else []
+    known = {(key, stage): (said, test) for key, stage, said, test in (line.split("\t") for line in kept)}
+
+    def run(key: str, stage: str, words: Sequence[str], *change: Any) -> tuple[str, str]:
+        if (key, stage) not in known:
+            known[key, stage] = copy.with_change(*change, words) if change else copy.outcome(words)
             if options.log:
                 with options.log.open("a", encoding="utf-8") as log:
-                    log.write(f"{key}\t{found}\n")
-            if not found.startswith("killed"):
-                print(f"{mutant.number:4d} {mutant.room}: {found}: {mutant.old[0]} → {mutant.new[:1]}", flush=True)
-            elif time.monotonic() - began > options.seconds / 2:
-                print(f"{mutant.number:4d} {mutant.room}: {found} in {time.monotonic() - began:.0f} s", flush=True)
-    short = 0
+                    log.write("\t".join((key, stage, *known[key, stage])) + "\n")
+        return known[key, stage]
+
+    def is_sound(stage: str, words: Sequence[str]) -> bool:
+        said, test = run(" ".join(sorted(words)), stage, sorted(words)) if words else ("survived", "")
+        print(f"{stage}: {said} {test}")
+        return said == "survived"
+
+    if not is_sound("before", list({word for mutant in chosen for word in next(stages(mutant, options))[1]})):
+        return 2
+    told: dict[str, list[str]] = defaultdict(list)
+    killers = set()
+    for mutant in chosen:
+        for stage, words in stages(mutant, options):
+            said, test = run(mutant.key, stage, words, *put_in_place(mutant, sources))
+            if said != "survived":
+                break
+        told[mutant.room].append(said)
+        killers |= {test} - {""}
+        if said != "killed":
+            print(f"{mutant.number:4d} {mutant.room}: {said}: {mutant.old[0]} → {mutant.new[:1]}", flush=True)
     for room, outcomes in told.items():
-        killed = sum(one.startswith("killed") for one in outcomes)
-        short += killed < WANTED * len(outcomes)
-        print(f"{room}: {killed} of {len(outcomes)} killed ({killed / len(outcomes):.0%})")
-    return int(short > 0)
+        print(f"{room}: {outcomes.count('killed')} of {len(outcomes)} killed")
+    rates = [outcomes.count("killed") / len(outcomes) for outcomes in told.values()]
+    every = [one for outcomes in told.values() for one in outcomes]
+    print(f"all: {every.count('killed')} of {len(every)} killed")
+    if not is_sound("after", list(killers)):
+        return 2
+    if options.drawn:
+        return int(every.count("killed") < WANTED_DRAWN["slow" if options.slow else ""] * len(every))
+    return int(min(rates, default=1) < WANTED)
 
 
 if __name__ == "__main__":

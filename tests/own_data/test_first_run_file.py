@@ -157,6 +157,17 @@ def test_ids_that_restart_in_each_centre_are_asked_about():
 
     assert "100% of the ids in column 'who' occur in several silos" in asked(place % 20)
     assert asked(place // 2 + place % 9 // 8) == ""
+    # Of 40 ids 20 are asked about, 19 of 41 are not.
+    shared = np.concatenate([np.arange(20), np.arange(20), 20 + np.arange(20)])
+    assert "50% of the ids" in asked(shared)
+    assert asked(np.where(place == 20, 40, shared)) == ""
+
+
+@pytest.mark.parametrize(("least", "silos"), [(19, 1), (20, 2)])
+def test_a_silo_has_twenty_records(init, least, silos):
+    said = init("--silo", "centre", centre=np.where(least > ROW, "Small", "Large"))[1]
+    assert f"silos: {silos} with {300 - least if silos == 1 else least} to {300 - least} records" in said
+    assert ("1 left out with fewer than 20" in said) == (silos == 1)
 
 
 def test_small_silos_have_a_weak_delta(init):

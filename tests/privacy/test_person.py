@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 from events import delivered_epsilon
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
@@ -44,14 +46,27 @@ def test_one_record_has_the_credit_of_parts_and_of_steps_that_do_not_expand(name
     assert person_epsilon(one, RECORD) == ends([one]).upper < person_epsilon(one, Whom(1, 2))
 
 
-@pytest.mark.parametrize("sampler", ["all", "disjoint"])
-@pytest.mark.parametrize(("silos", "records"), [(1, 1), (5, 1), (1, 3), (2, 4)])
-def test_gaussian_messages_have_a_closed_form(sampler, silos, records):
-    """On all records in each of five messages, or on each record in one of them."""
-    one = plan("all", K=N) if sampler == "all" else plan("disjoint")
-    times = 5 if sampler == "all" else 1
-    wanted = gaussian_epsilon(DELTA, records * math.sqrt(silos * times) / one.noise_multiplier)
-    assert person_epsilon(one, Whom(silos, records)) == pytest.approx(wanted, rel=1e-9)
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["all", "disjoint", "subset"]),
+    st.sampled_from(["record", "per_tensor", "batch_mean"]),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.sampled_from([None, 1, 2, 5]),
+)
+def test_gaussian_messages_have_a_closed_form(sampler, clipping, silos, records, summed):
+    """A clipped mean moves once, however many of the records are in it, and a sum by the means of the silos in it."""
+    assume(sampler != "subset" or (clipping == "batch_mean" and records > 1))
+    K = {"all": N, "disjoint": 4, "subset": 10}[sampler]
+    one = plan(sampler, K=K, noise=2.0, clipping=clipping, tensors=3)
+    # Of five messages: those that hold some of the records, and how many of them one holds.
+    messages, held = (min(records, 5), 1) if sampler == "disjoint" and clipping == "batch_mean" else (5, records)
+    messages, held = (1, min(records, 20)) if sampler == "disjoint" and clipping != "batch_mean" else (messages, held)
+    moves = math.sqrt(messages) * (1 if clipping == "batch_mean" else held)
+    moves *= math.sqrt(silos) if summed is None else min(silos, summed)
+    wanted = gaussian_epsilon(DELTA, moves / one.noise_multiplier)
+    seen = one if summed is None else one.behind_sum_of(summed)
+    assert person_epsilon(seen, Whom(silos, records)) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize("sampler", ["replacement", "subset"])

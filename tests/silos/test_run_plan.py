@@ -1,6 +1,7 @@
 """Rounding of local steps at the largest weights that a federation may have, held against more digits."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import torch
 from pydantic import BaseModel
 from three_silos import SIZES, federation_keys, run_plan
 
+import silodp.silos.run_plan
 from silodp.config.errors import ConfigError
+from silodp.experiments.protocol_plans import complete_plan
 from silodp.models.linear import Linear
 from silodp.silos.federation_file import Coordinator, Federation, RecordSchema, SiloEntry
 from silodp.silos.run_plan import rounding
@@ -45,6 +48,31 @@ def test_steps_at_the_bound_round_by_less_than_is_allowed(d, K):
             exact = exact - STEP * gradient * min(1, 1 / max(np.sqrt(gradient @ gradient), 1e-30))
         worst = max(worst, float(np.sqrt(((found - exact) ** 2).sum())))
     assert 2 * worst <= ALLOWED * 2 * STEP
+
+
+@pytest.mark.parametrize(("start", "step"), [(1.0, 2.0**-20 + 0.49 * 2.0**-52), (0.0, 1 / 3)])
+def test_rounding_of_steps_in_one_direction_adds_up(start, step):
+    """From the largest weight by steps far below it, and from 0 by steps that leave it: what K steps lose."""
+    K, w = 100, start
+    for _ in range(K):
+        w += step
+    lost = abs(Fraction(w) - Fraction(start) - K * Fraction(step))
+    assert 0 < lost <= Fraction(rounding(K, 1, max(start, 1e-9), step)) * 2 * Fraction(step)
+
+
+@pytest.mark.parametrize(("factor", "kept"), [(1.0, True), (0.999, False)])
+def test_a_promise_has_no_slack(factor, kept, monkeypatch):
+    """Of noise that is too small by a thousandth."""
+
+    def planned(*words):
+        return complete_plan(*words).with_noise_times(factor)
+
+    monkeypatch.setattr(silodp.silos.run_plan, "complete_plan", planned)
+    if kept:
+        assert run_plan().epsilon(0)[1] <= 4.0
+        return
+    with pytest.raises(ConfigError, match=r"silos\.north\.epsilon: 4: not proven to be kept \(up to 4\.0"):
+        run_plan()
 
 
 def test_larger_weights_are_refused():

@@ -44,6 +44,7 @@ def test_a_committed_trial_is_what_the_code_gives():
         np.testing.assert_allclose(found["train_loss"], wanted["train_loss"], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_command_makes_tables_of_committed_trials(tmp_path):
     shutil.copytree(ROOT / "results/decided/calibrated/wbcd_certified", tmp_path / "calibrated/wbcd_certified")
     assert main(["decided", "tables", "calibrated", "--experiments", "wbcd_certified", "--folder", str(tmp_path)]) == 0

@@ -162,7 +162,7 @@ def _calibration(y: np.ndarray, said: np.ndarray) -> list[list[float]]:
 
 def chosen_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Of each algorithm and ε the row of a results table, over (M, R), with the smallest training loss."""
-    rows = table[table["reading"] == ""].assign(loss=table["train_loss_mean"].fillna(math.inf))
+    rows = table[table["reading"] == ""].assign(loss=lambda rows: rows["train_loss_mean"].fillna(math.inf))
     return rows.sort_values("loss", kind="stable").drop_duplicates(["algorithm", "epsilon"]).sort_index()
 
 

@@ -10,7 +10,7 @@ import pytest
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.parsing import read_table
-from silodp.datasets.own.schema import Form, TableError
+from silodp.datasets.own.schema import Column, Form, TableError
 
 I = np.arange(120)
 COLUMNS = {"site": [f"S{i % 4}" for i in I], "age": 20 + I % 60, "outcome": I % 2}
@@ -128,6 +128,32 @@ def test_a_first_column_without_a_name_is_left_out(found, tmp_path):
         assert guess.notes == ["a first column without a name is left out, as an index of rows"]
         assert data.feature_names == ("age",)
     assert list(read_table(tmp_path / "a.csv", Form())) == ["site", "age", "outcome"]
+
+
+def test_a_separator_may_stand_once_more_in_rows_than_in_names(found):
+    """Rows with their names, as R writes them; the header has as many commas as semicolons."""
+    rows = "\n".join(f"{i};S{i % 4};{20 + i % 60};{i % 2}" for i in I)
+    guess, data = found(text=f"site;age, in, years;outcome\n{rows}\n")
+    assert guess.schema.form.separator == ";"
+    np.testing.assert_array_equal(column(data, "age, in, years"), 20 + I % 60)
+
+
+@pytest.mark.parametrize(("rare", "kept"), [(9, ("a", "b")), (10, ("a", "b", "c"))])
+def test_a_category_has_ten_records(found, rare, kept):
+    words = np.where(rare > I, "c", np.where(I % 2, "b", "a"))
+    assert found(ward=words)[0].schema.columns["ward"] == Column("category", kept)
+    assert found(ward=np.where(rare > I, "c", "a"))[0].schema.columns["ward"].type == (
+        "category" if rare < 10 else "boolean"
+    )
+
+
+def test_a_column_has_fifty_words_and_a_target_twenty_classes(found):
+    words = [f"w{i % 50}" for i in np.arange(1000)]
+    assert found(ward=["other", *words[1:120]])[0].refused == {"ward": "text with more than 50 different values"}
+    assert found(ward=words[:120])[0].refused == {"ward": "no category with 10 records"}
+    for many in (20, 21):
+        classes = found(outcome=I % many)[1].classes
+        assert classes == (20 if many == 20 else None)
 
 
 def test_a_name_too_few_is_no_index_where_the_first_cells_repeat(found):

@@ -9,7 +9,7 @@ import pytest
 
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.guessing import Wishes, guess_schema
-from silodp.datasets.own.schema import TableError
+from silodp.datasets.own.schema import Column, Schema, TableError
 
 RECORDS = 60
 
@@ -155,6 +155,19 @@ def test_what_cannot_be_used_is_a_line_each_without_a_cell(read, case):
     assert sum(wanted in line for line in lines) == 1
     assert all("patients.csv" in line for line in lines)
     assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("column", ["readmitted", "smoker"])
+def test_a_word_that_classes_or_a_boolean_do_not_have_is_refused_by_its_row(column):
+    """Of a category with more values it is 0 in all their columns."""
+    frame = patients(age=None, hospital=None)
+    kinds = {"smoker": "boolean", "ward": "category", "readmitted": "category"}
+    words = {"smoker": ("no", "yes"), "ward": ("A", "B"), "readmitted": ("no", "yes")}
+    schema = Schema("readmitted", {name: Column(kind, words[name]) for name, kind in kinds.items()})
+    assert read_records(Path("a.csv"), schema, frame)[0].x[7].tolist() == [0, 0, 0]
+    frame.loc[3, column] = "maybe"
+    with pytest.raises(TableError, match=f"row 4, column '{column}': .*no value of the schema: must be one of the 2"):
+        read_records(Path("a.csv"), schema, frame)
 
 
 def test_stray_words_between_numbers_are_missing_and_categories_stay(read):

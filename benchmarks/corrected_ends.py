@@ -26,13 +26,13 @@ from silodp.config.run import Run
 from silodp.experiments.own_data_rules import own_sizes
 from silodp.experiments.task import Task, rounded_down, task_at
 from silodp.experiments.validation import load
-from silodp.federation.experiment_data import dataset_of, number_of_silos
-from silodp.federation.partition import partition
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import load_dataset
+from silodp.partition.experiment_data import dataset_of, number_of_silos
+from silodp.partition.partition import partition
+from silodp.partition.trial_data import load_dataset
 from silodp.privacy.plan import PrivacyPlan, at_largest_delta
 from silodp.privacy.standing import standing
 from silodp.privacy.true_epsilon import ends, refuting_epsilon
+from silodp.streams import Streams
 from silodp.workflow.contents import MANIFEST
 from silodp.workflow.digests import checksum
 

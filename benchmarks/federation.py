@@ -17,11 +17,11 @@ from sklearn.datasets import load_breast_cancer
 
 from silodp import load_model
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.silos.federation_file import read_federation, read_silo
 from silodp.silos.lattice import LatticeMessages
 from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
+from silodp.streams import Streams
 
 SIZES = {"north": 200, "east": 120, "west": 79}
 # Records of a separate public file: bounds come from it, and the error is measured on it.

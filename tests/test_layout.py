@@ -13,7 +13,7 @@ import silodp
 
 PACKAGE = Path(silodp.__file__).parent
 # A room imports from those before it in this list.
-FLOORS = ["config", "datasets", "theory", "tables", "files", "models", "privacy", "federation"]
+FLOORS = ["config", "datasets", "theory", "files", "streams", "models", "privacy", "partition", "federation"]
 FLOORS += ["algorithms", "extending", "experiments", "audit", "silos", "own_data", "verdicts", "report"]
 FLOORS += ["workflow", "cli"]
 # Pure, or given plain values: no configuration there.

@@ -18,9 +18,9 @@ from silodp.datasets import sources as sources_module
 from silodp.datasets.sources import read_sources
 from silodp.experiments.columns import PRIVACY_COLUMNS, TABLE_COLUMNS
 from silodp.experiments.validation import load
-from silodp.federation.partition import Partition, read_partition, write_partition
-from silodp.federation.trial_data import Records, read_records, write_records
 from silodp.files import read_csv, read_json, read_parquet, read_table, write_csv, write_parquet, write_text
+from silodp.partition.partition import Partition, read_partition, write_partition
+from silodp.partition.trial_data import Records, read_records, write_records
 from silodp.report.page.figures import Page
 from silodp.verdicts.claims.loading import load_claims
 

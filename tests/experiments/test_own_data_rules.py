@@ -14,8 +14,8 @@ from silodp.experiments.own_data_rules import preprocessing_guarantee
 from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
-from silodp.federation.experiment_data import dataset_of, dirichlet, measure_person_spread
-from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.partition.experiment_data import dataset_of, dirichlet, measure_person_spread
+from silodp.partition.trial_data import partition_and_measure, prepare
 from silodp.workflow.digests import SECRET
 from silodp.workflow.job_digest import RunPlan
 

@@ -1,8 +1,8 @@
 """What tests of published tables need of an experiment: its data and its silos."""
 
 from silodp.experiments.task import Task
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.trial_data import draw_partition
+from silodp.partition.experiment_data import dataset_of
+from silodp.partition.trial_data import draw_partition
 
 
 def data_of(config, needs_data):

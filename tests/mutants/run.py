@@ -88,7 +88,8 @@ def test_ids(names: tuple[str, ...], tests: Path) -> list[str]:
 
 
 # Where a wrong line changes a number that is published, or a promise.
-ROOMS = ("privacy", "verdicts", "audit", "federation", "silos", "experiments", "workflow", "algorithms", "models")
+ROOMS = ("privacy", "verdicts", "audit", "partition", "federation", "silos", "experiments", "workflow", "algorithms")
+ROOMS += ("models",)
 SWAPPED: dict[type, type] = {
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And},
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},

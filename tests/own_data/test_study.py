@@ -9,9 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from silodp.experiments.validation import load
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.trial_data import partition_and_measure, prepare
 from silodp.own_data.study import study
+from silodp.partition.experiment_data import dataset_of
+from silodp.partition.trial_data import partition_and_measure, prepare
 
 ALGORITHMS = ("minibatch_sgd", "silo_only", "mr_mtl")
 

@@ -12,11 +12,11 @@ from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import stacks
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.streams import Streams
 from silodp.models import MODELS
+from silodp.partition.experiment_data import dataset_of
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.true_epsilon import upper_end
+from silodp.streams import Streams
 
 # Columns about one point of an algorithm, whatever experiment it is of.
 POINT_COLUMNS = AUDIT_COLUMNS[4:]

@@ -18,10 +18,10 @@ from silodp.algorithms.base import Algorithm
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.models.base import Steps
 from silodp.models.linear import Linear
 from silodp.privacy.plan import PrivacyPlan
+from silodp.streams import Streams
 
 # L, far below any crafted gradient, so that every clip bites.
 CLIP = 0.1

@@ -23,8 +23,8 @@ from silodp.algorithms.base import Algorithm
 from silodp.audit.canary import SCALES, Sent, WatchedFederation, deviation, messages_of, occurrence
 from silodp.audit.columns import AS_PLANNED
 from silodp.federation.messages import Messages
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
+from silodp.streams import Streams
 
 # An honest mechanism is called wrong with at most this probability.
 ALARM = 1e-5

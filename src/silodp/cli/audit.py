@@ -19,10 +19,10 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.validation import experiment_of, load
-from silodp.federation.partition import read_partition
-from silodp.federation.streams import Streams
 from silodp.files import read_csv, write_csv
+from silodp.partition.partition import read_partition
 from silodp.privacy.plan import Budget
+from silodp.streams import Streams
 
 log = logging.getLogger("silodp")
 

@@ -7,8 +7,8 @@ import click
 
 from silodp.cli.options import among, job_command, output, run_file
 from silodp.experiments.validation import load
-from silodp.federation.streams import Streams
 from silodp.files import write_csv
+from silodp.streams import Streams
 from silodp.verdicts.checks import CHECKS, run_check
 from silodp.verdicts.checks.base import Context
 

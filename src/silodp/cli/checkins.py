@@ -9,10 +9,10 @@ from silodp.config.errors import ConfigError
 from silodp.experiments.checkins.comparison import clients_of, compare
 from silodp.experiments.formulas import formula_rows
 from silodp.experiments.validation import experiment_of
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import load_dataset
 from silodp.files import write_csv
+from silodp.partition.trial_data import load_dataset
 from silodp.privacy.shuffling.amplification import amplification_table
+from silodp.streams import Streams
 
 log = logging.getLogger("silodp")
 

@@ -15,9 +15,9 @@ from silodp.datasets.sources import sources
 from silodp.experiments.made_for import silos_for
 from silodp.experiments.validation import experiment_of, load
 from silodp.experiments.variants import readings_of
-from silodp.federation.partition import write_partition
-from silodp.federation.trial_data import load_dataset, partition_and_measure, write_records
 from silodp.files import write_csv
+from silodp.partition.partition import write_partition
+from silodp.partition.trial_data import load_dataset, partition_and_measure, write_records
 
 log = logging.getLogger("silodp")
 

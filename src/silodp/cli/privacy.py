@@ -9,9 +9,9 @@ from silodp.cli.options import PATH, chosen, experiment, job_command, output, ru
 from silodp.cli.select import CHOSEN
 from silodp.experiments.privacy_table import by_round_rows, privacy_rows, with_other_epsilons
 from silodp.experiments.validation import experiment_of
-from silodp.federation.experiment_data import measure_person_spread
-from silodp.federation.partition import read_partition
 from silodp.files import read_parquet, write_csv
+from silodp.partition.experiment_data import measure_person_spread
+from silodp.partition.partition import read_partition
 
 
 @job_command()

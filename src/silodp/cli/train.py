@@ -24,9 +24,9 @@ from silodp.experiments.training import run_trials
 from silodp.experiments.true_epsilon_guard import unproven_task
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import partitioned_as, readings_of, trained_tasks
-from silodp.federation.partition import read_partition
-from silodp.federation.trial_data import stored_trials
 from silodp.models.threads import use_threads
+from silodp.partition.partition import read_partition
+from silodp.partition.trial_data import stored_trials
 
 log = logging.getLogger("silodp")
 

@@ -20,11 +20,11 @@ from silodp.experiments.task import POINT, RUN, Task
 from silodp.federation.messages import Messages
 from silodp.federation.prox import Regulariser
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import TrialData, build_model
 from silodp.models import gpu
 from silodp.models.base import Model
+from silodp.partition.trial_data import TrialData, build_model
 from silodp.privacy.plan import PrivacyPlan
+from silodp.streams import Streams
 from silodp.theory.convex.schedules import Schedule
 
 # A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).

@@ -37,7 +37,7 @@ from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task, dimension
 from silodp.experiments.true_epsilon_guard import unproven
 from silodp.extending import plugins
-from silodp.federation.experiment_data import dataset_of, number_of_silos
+from silodp.partition.experiment_data import dataset_of, number_of_silos
 from silodp.theory.convex.schedules import SCHEDULES
 
 

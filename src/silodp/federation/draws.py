@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.federation.streams import Streams
 from silodp.models.threads import side_by_side
 from silodp.privacy.plan import Release
+from silodp.streams import Streams
 
 # Places of records in a silo, (K,), or a slice where they are all of them.
 Places = np.ndarray | slice

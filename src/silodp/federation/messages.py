@@ -15,10 +15,10 @@ from silodp.federation.clipped_sums import Points, Records, Start, StepNoise
 from silodp.federation.draws import Places, RecordDraws, device_normals, standard_normals
 from silodp.federation.interface import Query
 from silodp.federation.plan_check import PlanCheck
-from silodp.federation.streams import Streams
 from silodp.models import gpu
 from silodp.models.base import Model
 from silodp.privacy.plan import Release
+from silodp.streams import Streams
 
 
 class Messages:

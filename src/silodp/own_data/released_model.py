@@ -17,9 +17,9 @@ import torch
 from silodp.datasets.own.encoding import encode_features, is_missing
 from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
 from silodp.datasets.own.schema import Schema, TableError, schema_from
-from silodp.federation.preprocessing import scale_to_bounds
 from silodp.files import reading, write_atomically
 from silodp.models import MODELS
+from silodp.partition.preprocessing import scale_to_bounds
 
 FORMAT = 2
 

@@ -11,7 +11,7 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.schema import Schema
 from silodp.federation.clipped_sums import Records
-from silodp.federation.preprocessing import fitted, scale_to_bounds
+from silodp.partition.preprocessing import fitted, scale_to_bounds
 from silodp.silos.federation_file import Federation, SiloFile
 
 

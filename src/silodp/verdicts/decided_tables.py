@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from silodp.experiments.task import POINT
-from silodp.federation.streams import Streams
 from silodp.files import NON_PRIVATE, read_parquet, write_parquet
+from silodp.streams import Streams
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.claim_file import Decided
 from silodp.verdicts.comparisons import AHEAD, BEHIND

@@ -21,8 +21,8 @@ from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import trained_as
-from silodp.federation.trial_data import TrialData, draw_partition, load_dataset, prepare
 from silodp.files import NON_PRIVATE, read_parquet, write_parquet
+from silodp.partition.trial_data import TrialData, draw_partition, load_dataset, prepare
 from silodp.verdicts.claims.base import data_set
 
 # Trials in which a point that the publication did not train in every trial of the pilot is tried first.

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from small import ROOT
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.checks.base import Context, row, sweep_rows, table
 from silodp.verdicts.checks.stack import NULLS, replace_algorithms

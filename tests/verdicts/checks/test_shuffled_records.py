@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from wrong_theorems import last_row, measured_once, planted
 
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
 from silodp.privacy.shuffling.shuffled_gaussian import ShuffledNoise
+from silodp.streams import Streams
 from silodp.theory import THEOREMS
 from silodp.theory.problems.known import Quadratic
 from silodp.theory.registry import AssumptionError

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.theory import THEOREMS, Result, Theorem
 from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
 from silodp.verdicts.checks.stack import NULLS, current_null, replace_algorithms

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.datasets import DATASETS
-from silodp.federation.heterogeneity import Heterogeneity
-from silodp.federation.partition import (
+from silodp.partition.heterogeneity import Heterogeneity
+from silodp.partition.partition import (
     DIGIT_PAIRS,
     Partition,
     label_counts,

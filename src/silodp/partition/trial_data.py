@@ -18,17 +18,17 @@ from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
 from silodp.config.run import Run
 from silodp.datasets import Data, label_classes, labels
-from silodp.federation.experiment_data import dataset_of, number_of_silos
-from silodp.federation.heterogeneity import Heterogeneity, heterogeneity
-from silodp.federation.partition import Partition, partition, read_partition
-from silodp.federation.streams import Streams
 from silodp.files import reading, write_atomically
+from silodp.partition.experiment_data import dataset_of, number_of_silos
+from silodp.partition.heterogeneity import Heterogeneity, heterogeneity
+from silodp.partition.partition import Partition, partition, read_partition
+from silodp.streams import Streams
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.preprocessing import Standardise
     from silodp.models.base import Model
+    from silodp.partition.preprocessing import Standardise
 
 FILE = "records.npz"
 # Numbers of a trial up to which its features are kept (16 MB); wide records and images are made again in each job.
@@ -123,7 +123,7 @@ def draw_partition(name: str, config: Experiment, readings: Readings, run: Run, 
 
 def fitted_records(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
     """The records in use, preprocessed."""
-    from silodp.federation.preprocessing import (  # loads scikit-learn; most training jobs do without
+    from silodp.partition.preprocessing import (  # loads scikit-learn; most training jobs do without
         fitted,
         scale_to_bounds,
     )

@@ -12,7 +12,7 @@ import pandas as pd
 from silodp.files import read_parquet, write_csv, write_parquet
 
 if TYPE_CHECKING:
-    from silodp.federation.heterogeneity import Heterogeneity
+    from silodp.partition.heterogeneity import Heterogeneity
 
 Scheme = Literal["digit_pairs", "by_class", "sorted_target", "iid", "column", "dirichlet"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import silodp
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 
 NAMES = st.lists(st.one_of(st.integers(0, 10**6), st.text("abc_/ .", max_size=6)), min_size=1, max_size=5)
 

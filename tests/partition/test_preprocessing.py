@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from silodp.datasets import DATASETS
-from silodp.federation.preprocessing import fitted, scale_to_bounds
+from silodp.partition.preprocessing import fitted, scale_to_bounds
 
 X = np.random.default_rng(3).normal(5.0, 2.0, size=(60, 6)) * np.arange(1, 7)
 TRAIN = np.arange(40)

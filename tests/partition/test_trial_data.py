@@ -8,8 +8,8 @@ import small
 import torch
 from jobs import CASES, data
 
-from silodp.federation.partition import write_partition
-from silodp.federation.trial_data import (
+from silodp.partition.partition import write_partition
+from silodp.partition.trial_data import (
     STORED,
     Records,
     partition_and_measure,

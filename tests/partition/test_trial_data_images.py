@@ -6,11 +6,11 @@ import pytest
 import small
 import torch
 
-import silodp.federation.trial_data as trialdata
+import silodp.partition.trial_data as trialdata
 from silodp.datasets.base import Data
 from silodp.experiments.task import Task
 from silodp.experiments.training import run_trial
-from silodp.federation.trial_data import build_model, partition_and_measure, prepare
+from silodp.partition.trial_data import build_model, partition_and_measure, prepare
 
 CIFAR = {
     "dataset": "cifar10",

@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 
-from silodp.federation.heterogeneity import heterogeneity
+from silodp.partition.heterogeneity import heterogeneity
 
 
 def noisy_labels(n: int, d: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

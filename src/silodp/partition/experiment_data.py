@@ -12,7 +12,7 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Partitioning
 from silodp.config.types import OwnData
 from silodp.datasets import DATASETS, Data, Dataset
-from silodp.federation.partition import Partition, multiplicity, sharing
+from silodp.partition.partition import Partition, multiplicity, sharing
 
 if TYPE_CHECKING:
     from silodp.datasets.own.schema import Schema

@@ -21,14 +21,10 @@ WITHOUT_CONFIG = {"algorithms", "privacy", "theory"}
 
 
 def _imports(path: Path) -> set[str]:
-    """Modules of the package that a file imports anywhere, `TYPE_CHECKING` blocks aside."""
+    """Modules of the package that a file imports anywhere, for types too."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)]
-    typing_only = {id(node) for block in blocks for node in ast.walk(block)}
     found = set()
     for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "silodp":
             base = node.module.removeprefix("silodp").lstrip(".")
             found |= {f"{base}.{one.name}".lstrip(".") if _is_module(base, one.name) else base for one in node.names}

@@ -11,7 +11,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from silodp.privacy.shuffling.p_vec import ShuffledSums
+    from typing import Any, Protocol
+
+    class ShuffledSums(Protocol):
+        """What a plan holds of `p_vec.ShuffledSums`, which is counted by what counts plans: no import of it here."""
+
+        @property
+        def dimension(self) -> int: ...
+        def __getitem__(self, kind: str) -> Any: ...
+
 
 ADJACENCY = "replace one record of one silo"
 # Messages of a silo, above which no lattice resolves the losses.

@@ -6,18 +6,15 @@ weights of its own. On CUDA the sums are compiled, and a local step is captured 
 """
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from silodp.models.base import clip_factors, square_sums
+from silodp.models.base import Block, clip_factors, square_sums
 from silodp.models.cpu.convnet_maps import KERNEL
-
-if TYPE_CHECKING:
-    from silodp.models.convnet import ConvNet
 
 _WINDOW = KERNEL**2
 
@@ -30,11 +27,6 @@ class Shape(NamedTuple):
     classes: int
     filters: tuple[int, int]
     sides: tuple[int, int, int, int]
-
-    @classmethod
-    def of_network(cls, net: "ConvNet") -> "Shape":
-        """The sizes of `net`."""
-        return cls(net.channels, net.side, net.classes, net.filters, net.sides)
 
 
 class _Layers(NamedTuple):
@@ -129,9 +121,14 @@ def _sound_factors(built: list[Tensor], dense: list[tuple[Tensor, Tensor]], clip
     return torch.where(sound, clip_factors(squared, clip[:, None]), 0), sound
 
 
-def tensor_outputs(net: "ConvNet", weights: Tensor, x: Tensor) -> Tensor:
+def unpack(blocks: Sequence[Block], weights: Tensor) -> list[Tensor]:
+    """The tensors that lie one after another in the rows of `weights`, (g, d)."""
+    return [weights[:, block.start : block.stop].reshape(-1, *block.shape) for block in blocks]
+
+
+def tensor_outputs(shape: Shape, blocks: Sequence[Block], weights: Tensor, x: Tensor) -> Tensor:
     """Logits (g, b, classes) of a piece."""
-    return _first_pass(Shape.of_network(net), net.unpacked(weights), x)[0].logits
+    return _first_pass(shape, unpack(blocks, weights), x)[0].logits
 
 
 def _first_pass(shape: Shape, tensors: list[Tensor], x: Tensor) -> tuple[_Layers, Tensor]:
@@ -170,23 +167,28 @@ def _compiled_piece_sum() -> Callable[..., Tensor]:
     return torch.compile(piece_sum, dynamic=False)
 
 
-def tensor_clipped_sum(net: "ConvNet", weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-    """`Model.clipped_gradient_sum`, in pieces of points and records that fit the workspace."""
-    shape, form = Shape.of_network(net), piece_sum
-    if weights.device.type == "cuda":
-        form = _compiled_piece_sum()
-    out = torch.zeros_like(weights, memory_format=torch.contiguous_format)
-    for points, records in net.pieces(len(weights), len(x), weights.element_size()):
-        out[points] += form(shape, net.unpacked(weights[points]), x[records], y[records], clip[points])
-    return out
+def tensor_clipped_sum(
+    shape: Shape, blocks: Sequence[Block], weights: Tensor, x: Tensor, y: Tensor, clip: Tensor
+) -> Tensor:
+    """Clipped gradient sums (g, d) of a piece, compiled on CUDA."""
+    form = _compiled_piece_sum() if weights.device.type == "cuda" else piece_sum
+    return form(shape, unpack(blocks, weights), x, y, clip)
 
 
-def add_step(net: "ConvNet", weights: Tensor, patches: Tensor, hot: Tensor, clip: Tensor, stepsize: Tensor) -> None:
+def add_step(
+    shape: Shape,
+    blocks: Sequence[Block],
+    weights: Tensor,
+    patches: Tensor,
+    hot: Tensor,
+    clip: Tensor,
+    stepsize: Tensor,
+) -> None:
     """One clipped gradient step of all chains in place: `weights` (S·G, d), a record a silo.
 
     `patches` (S, c·25, first²) are the records', `hot` (S·G, 1, classes) is 1 at their classes; clip and η (S·G,).
     """
-    shape, tensors = Shape.of_network(net), net.unpacked(weights)
+    tensors = unpack(blocks, weights)
     chains, silos = len(weights), len(patches)
     f1, first = shape.filters[0], shape.sides[0]
     maps = torch.bmm(tensors[0].flatten(2).reshape(silos, -1, patches.shape[1]), patches)
@@ -213,12 +215,13 @@ def add_step(net: "ConvNet", weights: Tensor, patches: Tensor, hot: Tensor, clip
 class _Step:
     """A step of all chains from buffers that each record is copied into; on CUDA captured once, then replayed."""
 
-    def __init__(self, net: "ConvNet", weights: Tensor, silos: int, clip: Tensor, stepsize: Tensor, scale: Tensor):
+    def __init__(
+        self, shape: Shape, blocks: Sequence[Block], weights: Tensor, clip: Tensor, stepsize: Tensor, scale: Tensor
+    ):
         """`weights` (S, G, d) are changed in place; clip and η are (G,), `scale` (S, G)."""
-        self.net, self.weights, self.shape = net, weights, (silos, len(clip))
-        first = net.sides[0]
-        self.patches = weights.new_zeros((silos, net.channels * _WINDOW, first**2))
-        self.hot = weights.new_zeros((silos, 1, 1, net.classes))
+        self.shape, self.blocks, self.weights, silos = shape, blocks, weights, len(weights)
+        self.patches = weights.new_zeros((silos, shape.channels * _WINDOW, shape.sides[0] ** 2))
+        self.hot = weights.new_zeros((silos, 1, 1, shape.classes))
         self.noise = weights.new_zeros((silos, 1, weights.shape[2]))
         self.clip, self.stepsize = clip.repeat(silos), stepsize.repeat(silos)
         self.moves = (scale * stepsize)[..., None]
@@ -227,9 +230,9 @@ class _Step:
             self._capture()
 
     def run(self) -> None:
-        hot = self.hot.expand(-1, self.shape[1], -1, -1).reshape(-1, 1, self.net.classes)
+        hot = self.hot.expand(-1, self.weights.shape[1], -1, -1).reshape(-1, 1, self.shape.classes)
         flat = self.weights.view(-1, self.weights.shape[2])
-        add_step(self.net, flat, self.patches, hot, self.clip, self.stepsize)
+        add_step(self.shape, self.blocks, flat, self.patches, hot, self.clip, self.stepsize)
         self.weights.addcmul_(self.moves, self.noise, value=-1)
 
     def _capture(self) -> None:
@@ -246,16 +249,17 @@ class _Step:
 
     def take(self, x: Tensor, y: Tensor, noise: Tensor | None) -> None:
         """Step on a record of each silo: x (S, features), y (S,), draws (S, d)."""
-        images = x.reshape(len(x), self.net.channels, self.net.side, self.net.side)
+        images = x.reshape(len(x), self.shape.channels, self.shape.side, self.shape.side)
         self.patches.copy_(take_patches(images))
-        self.hot.copy_(functional.one_hot(y, self.net.classes)[:, None, None])
+        self.hot.copy_(functional.one_hot(y, self.shape.classes)[:, None, None])
         if noise is not None:
             self.noise.copy_(noise[:, None])
         self.graph.replay() if self.graph is not None else self.run()
 
 
 def chain_steps(
-    net: "ConvNet",
+    shape: Shape,
+    blocks: Sequence[Block],
     weights: Tensor,
     x: Tensor,
     y: Tensor,
@@ -265,13 +269,8 @@ def chain_steps(
     draws: Tensor | None,
 ) -> Tensor:
     """Models (S, G, d) after K steps from `weights` (G, d): x (S, K, …), y (S, K), scale (S, G), draws (S, K, d)."""
-    silos, after = len(x), []
-    # A chain holds its weights, their copy before a capture, and what a pair of a point and a record does.
-    size = max(int(net.workspace / weights.element_size() // (silos * (2 * net.size + net.pair_numbers()))), 1)
-    for points in (slice(start, start + size) for start in range(0, len(weights), size)):
-        chains = weights[points].expand(silos, -1, -1).clone()
-        step = _Step(net, chains, silos, clip[points], stepsize[points], scale[:, points])
-        for k in range(x.shape[1]):
-            step.take(x[:, k], y[:, k], None if draws is None else draws[:, k])
-        after.append(chains)
-    return torch.cat(after, 1)
+    chains = weights.expand(len(x), -1, -1).clone()
+    step = _Step(shape, blocks, chains, clip, stepsize, scale)
+    for k in range(x.shape[1]):
+        step.take(x[:, k], y[:, k], None if draws is None else draws[:, k])
+    return chains

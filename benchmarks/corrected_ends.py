@@ -23,7 +23,7 @@ import pandas as pd
 from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved
 from silodp.config.run import Run
-from silodp.experiments.own_data_rules import own_sizes
+from silodp.datasets.own.rules import own_sizes
 from silodp.experiments.task import Task, rounded_down, task_at
 from silodp.experiments.validation import load
 from silodp.partition.experiment_data import dataset_of, number_of_silos

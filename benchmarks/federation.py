@@ -19,8 +19,8 @@ from silodp import load_model
 from silodp.federation.simulated import SiloFederation
 from silodp.silos.federation_file import read_federation, read_silo
 from silodp.silos.lattice import LatticeMessages
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
+from silodp.silos.silo_records import read_own
 from silodp.streams import Streams
 
 SIZES = {"north": 200, "east": 120, "west": 79}

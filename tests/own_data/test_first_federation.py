@@ -8,8 +8,8 @@ from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.own_data.first_run_file import MARK
 from silodp.silos.federation_file import read_federation, read_silo
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
+from silodp.silos.silo_records import read_own
 
 AGES = 20 + 7 * np.arange(770) % 60
 WEIGHTS = [f"{60 + i % 40},5" for i in range(770)]

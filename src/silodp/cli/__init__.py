@@ -19,7 +19,7 @@ from silodp.workflow.engine import JOB_VARIABLE, end_with_parent
 # Section of the help → command → its function and what it does.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "For you": {
-        "init": ("own:init", "write a first run file for your own CSV or Parquet file"),
+        "init": ("init:init", "write a first run file for your own CSV or Parquet file"),
         "rebuild": ("run:rebuild", "run the workflow of a run file"),
         "silo": ("silo:silo", "make a silo's key, check a federated run, take part in one, or raise its budget"),
         "federate": ("federate:federate", "coordinate a run of silos that keep their records and promises"),

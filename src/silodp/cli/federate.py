@@ -22,8 +22,8 @@ from silodp.own_data.federated import marked_lines, write_model
 from silodp.silos.federation_file import Federation, read_federation, read_silo
 from silodp.silos.hosting import Host
 from silodp.silos.ledger import opened
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
+from silodp.silos.silo_records import read_own
 from silodp.silos.taking_part import Part, fingerprints, membership, time_replies
 from silodp.silos.wire import HEAD, MARK
 from silodp.workflow.closure import CodeSources

@@ -30,8 +30,8 @@ from silodp.config.models import CONTRACTING
 from silodp.config.run import Run
 from silodp.config.types import NAME
 from silodp.datasets import DATASETS, Dataset
+from silodp.datasets.own.rules import own_rules, own_sizes
 from silodp.experiments.devices import gpu_gain
-from silodp.experiments.own_data_rules import own_rules, own_sizes
 from silodp.experiments.race import race_rules
 from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task, dimension

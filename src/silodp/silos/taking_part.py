@@ -27,10 +27,10 @@ from silodp.silos.durable import locked, sync_folder, write_private
 from silodp.silos.federation_file import form_digest, read_federation, read_silo
 from silodp.silos.keys import check_dates, fingerprint, own_pair, spoken
 from silodp.silos.ledger import Ledger, opened
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
 from silodp.silos.silo import PunctualReplies, Silo
+from silodp.silos.silo_records import read_own
 from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, pack
 
 log = logging.getLogger("silodp")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from silodp.datasets.own.rules import preprocessing_guarantee
 from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA
-from silodp.experiments.own_data_rules import preprocessing_guarantee
 from silodp.files import figure_name, read_table
 from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices

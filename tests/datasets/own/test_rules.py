@@ -10,7 +10,7 @@ import pytest
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
-from silodp.experiments.own_data_rules import preprocessing_guarantee
+from silodp.datasets.own.rules import preprocessing_guarantee
 from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes

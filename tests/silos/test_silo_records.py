@@ -7,7 +7,7 @@ from three_silos import federation_keys
 
 from silodp.config.errors import ConfigError
 from silodp.silos.federation_file import read_federation, read_silo
-from silodp.silos.own_records import read_own
+from silodp.silos.silo_records import read_own
 
 HEAD = "age,bmi,ward,ill\n"
 ROWS = ["130,30,a,yes", "-1,10,b,no", "60,,a,yes", "0,50,,no", "120,20,c,yes"]

@@ -23,11 +23,11 @@ import test_published_bounds as bounds  # noqa: E402
 import test_theory as formulas  # noqa: E402
 
 from silodp.theory import THEOREMS  # noqa: E402
-from silodp.theory.registry import Theorem  # noqa: E402
+from silodp.theory.theorem import Theorem  # noqa: E402
 from silodp.verdicts.claims.expressions import evaluated  # noqa: E402
 
 OPTIONS = ["-x", "-q", "-n", "0", "--tb=no", "--no-header"]
-OTHERS = ["tests/theory/test_composition.py", "tests/theory/test_theorem_registry.py", "tests/theory/problems"]
+OTHERS = ["tests/theory/test_composition.py", "tests/theory/test_theorem.py", "tests/theory/problems"]
 OTHERS += ["tests/privacy/test_noise_of_theorems.py"]
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets.own.rules import own_sizes
 from silodp.experiments.task import Task, rounded_down, task_at
 from silodp.experiments.validation import load

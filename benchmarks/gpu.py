@@ -23,7 +23,7 @@ import torch
 from gpu_forms import TARGETS, measure_forms, targets_table
 from marked import GPU, GPU_TARGETS, write_between
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.devices import gpu_gain
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.training import run_trial

@@ -14,7 +14,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation

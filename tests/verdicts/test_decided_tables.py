@@ -20,7 +20,7 @@ from silodp.config.loading import known_experiments
 from silodp.experiments.task import POINT
 from silodp.files import write_parquet
 from silodp.verdicts.claims.claim_file import Decided
-from silodp.verdicts.claims.loading import read_protocol
+from silodp.verdicts.claims.claim_files import read_protocol
 from silodp.verdicts.decided import estimate, swapped_estimates
 from silodp.verdicts.decided_tables import cell_rows, gate_row, plan_rows, planned_trials
 from silodp.verdicts.decided_trials import COPY, Part, choosable, make_trials, pilot, train_points, trial_files

@@ -1,4 +1,4 @@
-"""What algorithms are written against: the federation they run on, and the shape that all of them share."""
+"""The base of every algorithm: its plan, its start, its rounds and what it gives, and the state that they pass on."""
 
 from __future__ import annotations
 

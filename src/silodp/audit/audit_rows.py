@@ -6,10 +6,10 @@ import pandas as pd
 import torch
 
 from silodp.algorithms.base import Algorithm
-from silodp.audit.columns import AUDIT_COLUMNS
+from silodp.audit.audit_columns import AUDIT_COLUMNS
 from silodp.audit.mechanism_check import Size, check_mechanism
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import stacks
 from silodp.models import MODELS

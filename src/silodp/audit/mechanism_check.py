@@ -20,8 +20,8 @@ from scipy.special import bdtr, bdtrc, chdtr, chdtrc, ndtr
 from scipy.stats import binom, kstest
 
 from silodp.algorithms.base import Algorithm
+from silodp.audit.audit_columns import AS_PLANNED
 from silodp.audit.canary import SCALES, Sent, WatchedFederation, deviation, messages_of, occurrence
-from silodp.audit.columns import AS_PLANNED
 from silodp.federation.messages import Messages
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
 from silodp.streams import Streams

@@ -11,13 +11,13 @@ import click
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
+from silodp.audit.audit_columns import AS_PLANNED
 from silodp.audit.audit_rows import POINT_COLUMNS, audit_rows, point_rows
-from silodp.audit.columns import AS_PLANNED
 from silodp.audit.mechanism_check import RUN_SIZE
 from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.validation import experiment_of, load
 from silodp.files import read_csv, write_csv
 from silodp.partition.partition import read_partition

@@ -11,7 +11,7 @@ from silodp.experiments.formulas import formula_rows
 from silodp.experiments.validation import experiment_of
 from silodp.files import write_csv
 from silodp.partition.trial_data import load_dataset
-from silodp.privacy.shuffling.amplification import amplification_table
+from silodp.privacy.shuffling.local_reports import amplification_table
 from silodp.streams import Streams
 
 log = logging.getLogger("silodp")

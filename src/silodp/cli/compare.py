@@ -13,8 +13,8 @@ from silodp.config.errors import ConfigError
 from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
 from silodp.files import NON_PRIVATE, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.claim_files import load_claims, read_protocol
 from silodp.verdicts.claims.deciding import decide
-from silodp.verdicts.claims.loading import load_claims, read_protocol
 from silodp.verdicts.claims.rows import is_corrected, markdown, text
 from silodp.verdicts.comparisons import compare as paired
 from silodp.verdicts.comparisons import headline

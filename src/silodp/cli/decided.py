@@ -14,7 +14,7 @@ from silodp.config.errors import project_root
 from silodp.files import read_csv, read_json, write_csv, write_text
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.claim_file import Decided
-from silodp.verdicts.claims.loading import load_claims, read_protocol
+from silodp.verdicts.claims.claim_files import load_claims, read_protocol
 from silodp.verdicts.decided_claims import MEANS, VERDICTS, cells_of, decided_verdict, mean_rows, power_of
 from silodp.verdicts.decided_tables import COLUMNS, cell_rows, gate_row, plan_rows
 from silodp.verdicts.decided_trials import COPY, Part, make_trials, parts_of

@@ -11,7 +11,7 @@ from silodp.cli.options import PATH, job_command, option_of_values
 from silodp.config.board import heterogeneity_axis
 from silodp.experiments.columns import REPORTED_COLUMNS
 from silodp.files import read_table, write_csv
-from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
+from silodp.report.figures.leaderboard_picture import error_panels, heterogeneity_panels
 from silodp.report.figures.style import save
 from silodp.verdicts.leaderboard import best_models, compared
 

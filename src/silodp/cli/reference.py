@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.validation import load
 from silodp.silos.federation_file import Federation, SiloFile
 from silodp.verdicts.claims.claim_file import Claims

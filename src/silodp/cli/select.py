@@ -8,7 +8,7 @@ import pandas as pd
 
 from silodp.cli.options import PATH, experiment, job_command, option_of_values, output, run_file
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.made_for import read_trained, write_trained
 from silodp.experiments.selection import select as choose
 from silodp.experiments.validation import experiment_of

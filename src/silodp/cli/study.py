@@ -16,7 +16,7 @@ from silodp.models.threads import use_threads
 from silodp.own_data.study import study as judge
 from silodp.partition.trial_data import load_dataset, stored_trials
 from silodp.report.figures import save
-from silodp.report.figures.study import study_figure
+from silodp.report.figures.own_study_picture import study_figure
 
 
 @job_command()

@@ -15,7 +15,7 @@ from silodp.cli.options import PATH, among, experiment, job_command, option_of_v
 from silodp.cli.options import chosen as chosen_points
 from silodp.cli.select import CHOSEN, read_trials
 from silodp.config.errors import ConfigError
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.made_for import hold_silos, read_trained, write_trained
 from silodp.experiments.race import points as race_points
 from silodp.experiments.race import rungs

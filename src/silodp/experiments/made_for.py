@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.variants import CUTTING
 from silodp.files import read_parquet, reading, write_parquet
 from silodp.partition.trial_data import FILE

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.task import POINT, RUN, Task
 from silodp.federation.messages import Messages
 from silodp.federation.prox import Regulariser

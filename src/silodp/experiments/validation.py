@@ -27,13 +27,13 @@ from silodp.config.loading import (
     read_run,
 )
 from silodp.config.models import CONTRACTING
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.config.types import NAME
 from silodp.datasets import DATASETS, Dataset
 from silodp.datasets.own.rules import own_rules, own_sizes
 from silodp.experiments.devices import gpu_gain
+from silodp.experiments.prescribed_points import participation, prescribe
 from silodp.experiments.race import race_rules
-from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task, dimension
 from silodp.experiments.true_epsilon_guard import unproven
 from silodp.extending import plugins

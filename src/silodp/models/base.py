@@ -1,4 +1,4 @@
-"""What every model offers to the stack, and what its gradients share."""
+"""The base of every model: what it offers to the stack, and what clipped gradients share."""
 
 import functools
 import math

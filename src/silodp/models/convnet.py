@@ -15,7 +15,7 @@ from silodp.models.base import (
 )
 from silodp.models.cpu import convnet_kernels
 from silodp.models.cpu.convnet_maps import KERNEL, sides
-from silodp.models.gpu.convnet import Shape, chain_steps, tensor_clipped_sum, tensor_outputs
+from silodp.models.gpu.convnet_tensors import Shape, chain_steps, tensor_clipped_sum, tensor_outputs
 
 # Records worked on at once before points are cut: below it, products with a point's own matrices get too thin.
 RECORDS = 32

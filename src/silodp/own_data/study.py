@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets import Data
 from silodp.experiments.selection import RUN
 from silodp.experiments.task import POINT, WEAK, Task, task_at

@@ -16,7 +16,7 @@ import numpy as np
 
 from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets import Data, label_classes, labels
 from silodp.files import reading, write_atomically
 from silodp.partition.experiment_data import dataset_of, number_of_silos

@@ -16,7 +16,7 @@ import torch
 from silodp.algorithms import families
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Setting
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of

@@ -21,7 +21,7 @@ from silodp.experiments.checkins.protocols import (
     train,
 )
 from silodp.models.linear import Linear, Logistic
-from silodp.privacy.shuffling.amplification import clones_epsilon
+from silodp.privacy.shuffling.local_reports import clones_epsilon
 from silodp.privacy.shuffling.unit_vectors import best_cap
 from silodp.streams import Streams
 from silodp.theory import THEOREMS

@@ -16,8 +16,8 @@ from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
 from silodp.models import MODELS, gpu
 from silodp.models.base import Steps, sequential_steps
-from silodp.models.gpu import convnet
-from silodp.models.gpu.convnet import piece_sum
+from silodp.models.gpu import convnet_tensors
+from silodp.models.gpu.convnet_tensors import piece_sum
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton's programs are imported
@@ -199,7 +199,7 @@ def test_every_shape_of_a_piece_is_compiled(monkeypatch):
         "compile",
         lambda form, **options: compile_with(form, backend=lambda g, i: graphs.append(g) or g, **options),
     )
-    compiled = convnet._compiled_piece_sum.__wrapped__()
+    compiled = convnet_tensors._compiled_piece_sum.__wrapped__()
     for records in range(2, 14):
         images, labels = x[0, :1].repeat(records, 1), y[0, :1].repeat(records)
         compiled(model.shape, model.unpacked(weights), images, labels, clip)

@@ -14,7 +14,7 @@ import pandas as pd
 from torch import Tensor
 
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets import Data
 from silodp.experiments.checkins.protocols import PROTOCOLS, CheckInProtocol, Points, Shape, caps, local_epsilon, train
 from silodp.experiments.training import evaluate

@@ -6,7 +6,7 @@ Throughout, a message is the mean of K gradients of norm at most L, so replacing
 
 from math import ceil, log, log1p, sqrt
 
-from silodp.theory.registry import Result, exp, expm1, fraction, positive, require, require_at_most, theorem
+from silodp.theory.theorem import Result, exp, expm1, fraction, positive, require, require_at_most, theorem
 
 LOCAL = {
     "K": positive("records drawn out of n", "records", 50.0),

@@ -10,9 +10,9 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from silodp.config.board import heterogeneity_axis
 from silodp.report.figures.axes import new_figure
+from silodp.report.figures.reader_words import short_title
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say_panels
-from silodp.report.figures.words import short_title
 from silodp.verdicts.leaderboard import axis_position
 
 # Inches of a panel with what stands around it, and of a row of the legend.

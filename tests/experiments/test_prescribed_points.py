@@ -9,7 +9,7 @@ import torch
 from jobs import prepared_of, task, train
 
 from silodp.algorithms import ALGORITHMS
-from silodp.experiments.schedules import prescribe
+from silodp.experiments.prescribed_points import prescribe
 from silodp.theory.convex.schedules import SCHEDULES
 
 CONSTANTS = {"d": 30, "beta": 8.0, "mu": 0.1}

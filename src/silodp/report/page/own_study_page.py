@@ -6,13 +6,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
+from silodp.audit.audit_columns import AS_PLANNED, AUDIT_COLUMNS
 from silodp.files import read_json, read_table
-from silodp.report.figures.study import model_title
+from silodp.report.figures.own_study_picture import model_title
 from silodp.report.numbers import exact, measured
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
 from silodp.report.page.experiments import RunExperiment, own_data
-from silodp.report.page.figures import Page
+from silodp.report.page.figure_list import Page
 from silodp.verdicts.statistics import paired_test
 
 # A model that says one class for this share of the records has learnt little but its frequency.

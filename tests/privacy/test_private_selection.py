@@ -9,7 +9,7 @@ from events import delivered_epsilon
 
 from silodp.privacy.accounting.losses import epsilon_of_moments
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.privacy.selection import (
+from silodp.privacy.private_selection import (
     ORDERS,
     repeated_renyi,
     selection_epsilon,

@@ -13,9 +13,9 @@ import pandas as pd
 from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import experiments_of, read_table, reading
 from silodp.report.figures.from_tables import FORMULAS as TITLES
+from silodp.report.figures.reader_words import setting_words, title_of
 from silodp.report.figures.style import label
 from silodp.report.figures.svg import panels
-from silodp.report.figures.words import setting_words, title_of
 from silodp.report.page.blocks import Figure, Link
 from silodp.report.paper_figures import said_of_file
 

@@ -17,8 +17,8 @@ from silodp.cli.reference import schema_text
 from silodp.config.errors import ConfigError
 from silodp.verdicts.claims import expressions
 from silodp.verdicts.claims.claim_file import EXPRESSIONS, Claim, Statistic
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.deciding import STATISTICS, decide
-from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import COLUMNS, is_corrected
 from silodp.verdicts.claims.trained import NOTE
 from silodp.verdicts.decided_claims import VERDICTS
@@ -56,7 +56,7 @@ def test_every_statistic_has_a_model_and_a_function_and_a_claim():
 def test_names_that_models_hold_are_those_of_the_code():
     """Models list them, so that reading a file does not load PyTorch."""
     assert set(EXPRESSIONS.__args__) == set(expressions.EXPRESSIONS)
-    load = "from silodp.verdicts.claims.loading import load_claims; load_claims()"
+    load = "from silodp.verdicts.claims.claim_files import load_claims; load_claims()"
     code = f"{load}; import sys; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
 

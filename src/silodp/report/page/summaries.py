@@ -5,19 +5,19 @@ from typing import Any
 
 import pandas as pd
 
-from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
+from silodp.audit.audit_columns import AS_PLANNED, AUDIT_COLUMNS
 from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import read_table, with_reading
 from silodp.privacy.standing import Standing, counts_of
-from silodp.report.figures.bounds import name_of
+from silodp.report.figures.bound_panels import name_of
 from silodp.report.figures.notes import at_edge
+from silodp.report.figures.reader_words import title_of
 from silodp.report.figures.style import label
-from silodp.report.figures.words import title_of
 from silodp.report.numbers import count, exact, interval, measured, slope_text
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
-from silodp.report.page.figures import Page
+from silodp.report.page.figure_list import Page
 from silodp.verdicts.checks import CHECKS
-from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
+from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
 from silodp.verdicts.words import Verdict
 
 EDGE = (

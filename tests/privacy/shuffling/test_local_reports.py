@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.cli import main
-from silodp.privacy.shuffling import amplification as allocation
-from silodp.privacy.shuffling.amplification import (
+from silodp.privacy.shuffling import local_reports as allocation
+from silodp.privacy.shuffling.local_reports import (
     BOUNDS,
     allocation_epsilon,
     amplification_table,

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from page_run import Page, privacy, results
 
-from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
+from silodp.audit.audit_columns import AS_PLANNED, AUDIT_COLUMNS
 from silodp.experiments.columns import PRIVACY_EXTRA
 from silodp.files import write_csv
 from silodp.report.figures import BOUNDS_FIGURES, save
 from silodp.report.page.build import build
-from silodp.report.page.tables import SOURCES
+from silodp.report.page.summaries import SOURCES
 from silodp.streams import Streams
 from silodp.verdicts.checks import run_check
 from silodp.verdicts.checks.base import Context, Sweep, sweep_rows, table

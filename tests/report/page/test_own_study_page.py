@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from silodp.report.page.study import MOSTLY, Study, paragraph
+from silodp.report.page.own_study_page import MOSTLY, Study, paragraph
 
 SPLITS = np.array([-0.01, 0.0, 0.01])
 

@@ -1,6 +1,6 @@
 """The figure of a study on own data."""
 
-from silodp.report.figures.study import study_figure
+from silodp.report.figures.own_study_picture import study_figure
 
 
 def test_lines_go_by_epsilon_whatever_the_order_of_the_models():

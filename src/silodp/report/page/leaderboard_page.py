@@ -4,10 +4,10 @@ import pandas as pd
 
 from silodp.files import read_table
 from silodp.report.cells import PUBLISHED
+from silodp.report.figures.reader_words import short_title
 from silodp.report.figures.style import label
-from silodp.report.figures.words import short_title
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
-from silodp.report.page.figures import Page
+from silodp.report.page.figure_list import Page
 from silodp.verdicts.comparisons import AHEAD, BEHIND
 
 CAPTIONS = {

@@ -11,8 +11,8 @@ from small import ROOT
 
 from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.report.cells import cells_of, read_cells
-from silodp.report.page.figures import Page
-from silodp.report.page.findings import findings
+from silodp.report.page.figure_list import Page
+from silodp.report.page.sentences import findings
 from silodp.verdicts.comparisons import BEHIND, compare, pairs_of
 
 PUBLISHED = ROOT / "results" / "published"

@@ -17,7 +17,7 @@ from scipy.stats import binom
 from silodp.privacy.shuffling.p_vec import bisect_to_private_side
 from silodp.theory.checkins.privacy import fixed_window, shuffled, shuffled_earlier
 from silodp.theory.convex.privacy import shuffled_round
-from silodp.theory.registry import AssumptionError
+from silodp.theory.theorem import AssumptionError
 
 # Masses (k,) of the mean ratio without the record, and its values.
 Law = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from silodp.report.figures.axes import log_ticks, new_axes, new_figure, set_page, set_ticks
+from silodp.report.figures.reader_words import in_signs
 from silodp.report.figures.style import styled
 from silodp.report.figures.svg import gid_texts, say, say_note, say_panels
-from silodp.report.figures.words import in_signs
 from silodp.report.numbers import count, measured, slope_text
 from silodp.theory import THEOREMS
-from silodp.theory.registry import PAPERS
+from silodp.theory.theorem import PAPERS
 
 _INK, _CLAIM, _FIT, _BOUND = "#004488", "#000000", "#b3485a", "#6e6e6e"
 _COLOURS = ("#004488", "#b3485a", "#d9a62e", "#30102f", "#3a9a92", "#6b4a9c")

@@ -6,7 +6,7 @@ import pytest
 
 from silodp.config.loading import known_shorts, known_titles
 from silodp.config.readings import Readings
-from silodp.report.figures.words import VARIANTS, readable_text, short_title, variant_words
+from silodp.report.figures.reader_words import VARIANTS, readable_text, short_title, variant_words
 
 
 def test_every_choice_of_a_run_file_has_words():

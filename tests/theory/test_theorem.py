@@ -5,7 +5,7 @@ import math
 import pytest
 
 from silodp.theory import THEOREMS, AssumptionError, describe, list_theorems
-from silodp.theory.registry import PAPERS, Symbol, theorem
+from silodp.theory.theorem import PAPERS, Symbol, theorem
 
 KEYS = list(THEOREMS)
 

@@ -10,14 +10,14 @@ import pandas as pd
 from silodp.files import read_json, with_reading
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells, in_forests
-from silodp.report.figures import findings as pictures
+from silodp.report.figures import finding_pictures as pictures
+from silodp.report.figures.reader_words import setting_words, short_title, title_of
 from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import svg_text
-from silodp.report.figures.words import setting_words, short_title, title_of
-from silodp.report.page.figures import Page, csv_address
+from silodp.report.page.figure_list import Page, csv_address
 from silodp.report.paper_figures import of_figures, paper_figures
 from silodp.verdicts.claims.base import data_set
-from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED, HEADLINE, SAME
 
 # What a finding is about, and the claim whose sentence stands beside it.

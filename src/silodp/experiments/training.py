@@ -74,8 +74,7 @@ def train_stack(
 
     Args:
         start: the common starting point, (d,).
-        probe: records on which the loss is watched after every round; None: no round depends on a loss, and no point
-            leaves.
+        probe: records on which the loss is watched after every round; None: none is, and no point leaves.
         output: "last" iterate, "mean_of_last_8", or "own", what the algorithm itself returns.
 
     Returns the outputs (G, d), or (G, N, d) where every silo has its own, and for each point the round after which it

@@ -90,9 +90,7 @@ class Model:
         raise NotImplementedError
 
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        """(G, d) sum of the records' gradients, each scaled to norm at most `clip` (G,); 0 for a record that is not
-        finite.
-        """
+        """(G, d) sum of records' gradients, each scaled to norm at most `clip` (G,); 0 if not finite."""
         raise NotImplementedError
 
     def joint_gradient_sum(

@@ -1,6 +1,4 @@
-"""How different the silos are: υ*² = (1/N) Σ_i ‖∇F̂_i(w*)‖² at a minimiser w* of the silos' average loss (convex
-paper).
-"""
+"""How different the silos are: υ*² = (1/N) Σ_i ‖∇F̂_i(w*)‖² at a minimiser w* of their average loss (convex paper)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
 """The records of a trial: cut into silos, preprocessed, and handed over as tensors.
 
-They are kept beside the silos, so that training jobs need not make them again. PyTorch is loaded where tensors are
-made: cutting needs none.
+They are kept beside the silos, so that training jobs need not make them again. Cutting loads no PyTorch.
 """
 
 from __future__ import annotations
@@ -123,10 +122,7 @@ def draw_partition(name: str, config: Experiment, readings: Readings, run: Run, 
 
 def fitted_records(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
     """The records in use, preprocessed."""
-    from silodp.partition.preprocessing import (  # loads scikit-learn; most training jobs do without
-        fitted,
-        scale_to_bounds,
-    )
+    from silodp.partition.preprocessing import fitted, scale_to_bounds  # loads scikit-learn, which most jobs do without
 
     used, local = part.compact()
     steps = config.preprocess

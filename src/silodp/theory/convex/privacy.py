@@ -1,7 +1,6 @@
 """Privacy statements of the convex paper: mechanisms, amplification, and the noise of its algorithms.
 
-Throughout, a message is the mean of K gradients of norm at most L, so replacing one record of the batch moves it by
-2L/K.
+Throughout, a message is the mean of K gradients of norm at most L, so replacing one record moves it by 2L/K.
 """
 
 from math import ceil, log, log1p, sqrt

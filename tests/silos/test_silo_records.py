@@ -7,7 +7,7 @@ from three_silos import federation_keys
 
 from silodp.config.errors import ConfigError
 from silodp.silos.federation_file import read_federation, read_silo
-from silodp.silos.silo_records import read_own
+from silodp.silos.silo_records import read_silo_records
 
 HEAD = "age,bmi,ward,ill\n"
 ROWS = ["130,30,a,yes", "-1,10,b,no", "60,,a,yes", "0,50,,no", "120,20,c,yes"]
@@ -23,7 +23,7 @@ def owned(folder, rows, target="ill", **changes):
     (folder / "north.csv").write_text(HEAD + "\n".join(rows) + "\n")
     silo = folder / "silo.yaml"
     silo.write_text(yaml.safe_dump({"name": "north", "file": "north.csv", "budget": 5.0, "delta": 1e-4}))
-    return read_own(read_silo(silo), read_federation(folder / "federation.yaml"))
+    return read_silo_records(read_silo(silo), read_federation(folder / "federation.yaml"))
 
 
 def test_records_are_cut_to_the_agreed_bounds_and_their_owner_is_told(tmp_path):

@@ -46,7 +46,7 @@ class ReleasedModel:
         """The model for files that are written otherwise: keys of `Form`."""
         return replace(self, schema=replace(self.schema, form=replace(self.schema.form, **form)))
 
-    def read(self, path: Path) -> pd.DataFrame:
+    def read_records(self, path: Path) -> pd.DataFrame:
         """The rows of a file by the schema; other columns than features may be there or not."""
         schema = replace(self.schema, form=replace(self.schema.form, last_row=None))
         return records_of(path, read_table(path, schema.form, least=1), schema)

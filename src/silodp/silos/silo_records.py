@@ -15,7 +15,7 @@ from silodp.partition.preprocessing import fitted, scale_to_bounds
 from silodp.silos.federation_file import Federation, SiloFile
 
 
-def read_own(silo: SiloFile, federation: Federation) -> tuple[Records, list[str]]:
+def read_silo_records(silo: SiloFile, federation: Federation) -> tuple[Records, list[str]]:
     """All records (x, y) in float64, in the file's order, and where they depart from the schema, counted.
 
     TableError, ConfigError: one line about a file that does not fit, or has too few records; it shows no cell.

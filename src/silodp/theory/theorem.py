@@ -213,7 +213,8 @@ def theorem(
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Register a function of keyword parameters under `key`, and check the parameters of each call.
 
-    `constant`: "hidden" by default for rates and lower bounds; `symbols` differ from `SYMBOLS`, `example` from the usual.
+    `constant` is "hidden" by default for rates and lower bounds. `symbols` differ from `SYMBOLS`, and `example` from
+    the typical values.
     """
     constant = constant or ("hidden" if kind in ("rate", "lower") else "printed")
     known = {**SYMBOLS, **(symbols or {})}

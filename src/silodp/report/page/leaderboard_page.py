@@ -42,12 +42,12 @@ def _counted(rows: pd.DataFrame) -> list[str]:
     axis, *pair = rows[["axis", "first", "second"]].iloc[0]
     kept = rows[rows["holm"]]
     counts = [f"{(rows['outcome'] == word).sum()} ({(kept['outcome'] == word).sum()})" for word in (AHEAD, BEHIND)]
-    return [*map(_plain, pair), AXES[axis], str(len(rows)), *counts]
+    return [*map(_short_label, pair), AXES[axis], str(len(rows)), *counts]
 
 
 def _best(best: pd.DataFrame) -> Table:
     """The single model with the smallest training loss at each data set and ε, with its test error."""
-    cells = best.assign(words=[f"{_plain(row.best)} {row.test_error:.3f}" for row in best.itertuples()])
+    cells = best.assign(words=[f"{_short_label(row.best)} {row.test_error:.3f}" for row in best.itertuples()])
     wide = cells.pivot(index="experiment", columns="epsilon", values="words").fillna("")
     rows = [
         [short_title(str(name)).removesuffix(", leaderboard"), *words]
@@ -57,5 +57,5 @@ def _best(best: pd.DataFrame) -> Table:
     return Table(caption, ["data", *(f"ε = {epsilon:g}" for epsilon in wide.columns)], rows)
 
 
-def _plain(name: str) -> str:
+def _short_label(name: str) -> str:
     return label(name).removeprefix("ISRL-DP ")

@@ -97,8 +97,10 @@ def _accuracy(
         word = more.format(other)
     elif not counts.ahead:
         word = f"is not told apart from {other}"
-    sentence = f"{place}, {who} {word.rstrip(',')}: smaller test error at {_kept(counts.ahead, counts.ahead_kept)} of "
-    sentence += f"{counts.cells} comparisons, larger at {_kept(counts.behind, counts.behind_kept)}, "
+    sentence = (
+        f"{place}, {who} {word.rstrip(',')}: smaller test error at {_count_words(counts.ahead, counts.ahead_kept)} of "
+    )
+    sentence += f"{counts.cells} comparisons, larger at {_count_words(counts.behind, counts.behind_kept)}, "
     sentence += f"alike at {counts.same or 'none'}, open at {counts.open or 'none'}"
     sentence += _when_certified(page, rows) if about == _CLAIMED else ""
     detail = "In brackets: what Holm’s correction keeps."
@@ -106,8 +108,8 @@ def _accuracy(
     if len(decided) and len(published):
         others = counts_of_cells(published)
         detail += f" Not decided: {', '.join(dict.fromkeys(published['data_set']))}, by {PUBLISHED}: "
-        detail += f"smaller at {_kept(others.ahead, others.ahead_kept)} of {others.cells}, larger at "
-        detail += f"{_kept(others.behind, others.behind_kept)}."
+        detail += f"smaller at {_count_words(others.ahead, others.ahead_kept)} of {others.cells}, larger at "
+        detail += f"{_count_words(others.behind, others.behind_kept)}."
     if counts.useless:
         detail += f" {counts.useless} further comparisons, in which neither beats the best constant, are left out."
     if counts.same_algorithm:
@@ -118,7 +120,7 @@ def _accuracy(
     return _finding(about, f"{sentence}.", detail, lambda width: pictures.differences(shown, width), cells, marks)
 
 
-def _kept(count: int, kept: int) -> str:
+def _count_words(count: int, kept: int) -> str:
     return f"{count} ({kept})" if count else "none"
 
 

@@ -24,13 +24,12 @@ from silodp.config.readings import Readings
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial, train_stack
 from silodp.experiments.validation import load
-from silodp.federation.experiment_data import dataset_of
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.partition.experiment_data import dataset_of
+from silodp.partition.trial_data import partition_and_measure, prepare
 from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.plan import Budget
 from silodp.silos.coordinator import RemoteFederation, train
@@ -40,6 +39,7 @@ from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
 from silodp.silos.silo import Silo
 from silodp.silos.wire import FAULT, pack
+from silodp.streams import Streams
 
 SEEDS = 60
 SIZES = {"north": 40, "south": 40}

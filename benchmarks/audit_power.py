@@ -18,8 +18,8 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.audit.mechanism_check import check_mechanism
 from silodp.federation.plan_check import BrokenPlan
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.streams import Streams
 
 # The smaller silo of the breast cancer runs, its batch and its smallest claim; few rounds, so that 1,000 audits end.
 N, K, ROUNDS, QUIET_ROUNDS, CLAIM, SILOS = 169, 82, 6, 2, 0.75, 3

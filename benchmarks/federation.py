@@ -17,11 +17,11 @@ from sklearn.datasets import load_breast_cancer
 
 from silodp import load_model
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.silos.federation_file import read_federation, read_silo
 from silodp.silos.lattice import LatticeMessages
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
+from silodp.silos.silo_records import read_silo_records
+from silodp.streams import Streams
 
 SIZES = {"north": 200, "east": 120, "west": 79}
 # Records of a separate public file: bounds come from it, and the error is measured on it.
@@ -75,7 +75,7 @@ def simulated(folder: Path, seed: int) -> np.ndarray:
     """Weights of the same plan in one process that holds all records, with other noise."""
     federation = read_federation(folder / "federation.yaml")
     plan = work_out(federation, "federation.yaml")
-    records = [read_own(read_silo(folder / name / "silo.yaml"), federation)[0] for name in SIZES]
+    records = [read_silo_records(read_silo(folder / name / "silo.yaml"), federation)[0] for name in SIZES]
     bits = np.random.default_rng(seed)
     keys: dict[tuple, bytes] = {}
     messages = LatticeMessages(plan.model, records, lambda *w: keys.setdefault(w, bits.bytes(32)), federation.bound)

@@ -23,15 +23,15 @@ import torch
 from gpu_forms import TARGETS, measure_forms, targets_table
 from marked import GPU, GPU_TARGETS, write_between
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.devices import gpu_gain
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of, load, silo_sizes
 from silodp.federation.messages import Messages
-from silodp.federation.trial_data import TrialData
 from silodp.models.gpu import forbid_tf32
 from silodp.models.threads import use_threads
+from silodp.partition.trial_data import TrialData
 from silodp.workflow.cost import estimate, measured_rate
 from silodp.workflow.job_digest import RunPlan
 from timing import Work, interleaved

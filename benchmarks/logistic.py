@@ -11,9 +11,9 @@ from torch import Tensor
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.models import MODELS
 from silodp.privacy.plan import Budget
+from silodp.streams import Streams
 
 ROUNDS = 25
 Silos = list[tuple[Tensor, Tensor]]

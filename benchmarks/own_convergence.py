@@ -21,9 +21,9 @@ from silodp.datasets.own.guessing import Wishes
 from silodp.experiments.task import task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load
-from silodp.federation.trial_data import load_dataset, partition_and_measure, prepare
 from silodp.own_data.first_run_file import run_file, survey
 from silodp.own_data.study import Trials, baselines
+from silodp.partition.trial_data import load_dataset, partition_and_measure, prepare
 
 
 def _bundled(loader: Callable) -> pd.DataFrame:

@@ -15,9 +15,9 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.models.perceptron import Perceptron
 from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.streams import Streams
 
 # Of one record's clipped gradient at one point: two matrix products a layer, each a multiplication and an addition.
 FLOP = 2 * (2 * 50 * 64 + 3 * 64 * 2)

@@ -20,8 +20,8 @@ from silodp.report.figures import FIGURES, save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.page.build import build
 from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.delivered import delivered_epsilon
-from silodp.verdicts.claims.loading import load_claims
 
 PUBLISHED = ROOT / "results" / "published"
 ROWS = pd.concat(read_table(path, PRIVACY_COLUMNS) for path in sorted(ROOT.glob("results/published*/privacy.csv")))

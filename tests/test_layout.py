@@ -4,16 +4,18 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import silodp
+from silodp.cli import COMMANDS
 
 PACKAGE = Path(silodp.__file__).parent
 # A room imports from those before it in this list.
-FLOORS = ["config", "datasets", "theory", "tables", "files", "models", "privacy", "federation"]
+FLOORS = ["config", "datasets", "theory", "files", "streams", "models", "privacy", "partition", "federation"]
 FLOORS += ["algorithms", "extending", "experiments", "audit", "silos", "own_data", "verdicts", "report"]
 FLOORS += ["workflow", "jobs", "cli"]
 # Pure, or given plain values: no configuration there.
@@ -21,14 +23,10 @@ WITHOUT_CONFIG = {"algorithms", "privacy", "theory"}
 
 
 def _imports(path: Path) -> set[str]:
-    """Modules of the package that a file imports anywhere, `TYPE_CHECKING` blocks aside."""
+    """Modules of the package that a file imports anywhere, for types too."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)]
-    typing_only = {id(node) for block in blocks for node in ast.walk(block)}
     found = set()
     for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "silodp":
             base = node.module.removeprefix("silodp").lstrip(".")
             found |= {f"{base}.{one.name}".lstrip(".") if _is_module(base, one.name) else base for one in node.names}
@@ -59,6 +57,21 @@ def test_imports_go_one_way():
         for other in {name.split(".")[0] for name in found} - {room, "__init__"}:
             assert FLOORS.index(other) < FLOORS.index(room), f"{module} imports {other}"
             assert not (other == "config" and room in WITHOUT_CONFIG), f"{module} imports {other}"
+
+
+def test_no_two_files_have_one_name_but_a_command_and_a_papers_theorems():
+    """Beside `__init__` and `base`, which says in its first line what it is the base of."""
+    commands, counted = {name for section in COMMANDS.values() for name in section}, Counter[str]()
+    for path in PACKAGE.rglob("*.py"):
+        room, *_ = path.relative_to(PACKAGE).parts
+        is_door = path.stem in ("__init__", "__main__", "base") or (room == "cli" and path.stem in commands)
+        counted[path.stem] += not is_door and path.parent.parent.name != "theory"
+    assert [name for name, count in counted.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("base.py")), ids=lambda path: path.parent.name)
+def test_a_base_says_what_it_is_the_base_of(path):
+    assert path.read_text(encoding="utf-8").startswith('"""The base of every ')
 
 
 @pytest.mark.parametrize(

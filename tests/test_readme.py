@@ -19,11 +19,11 @@ from silodp.experiments.validation import load, silo_sizes
 from silodp.files import with_reading
 from silodp.privacy.standing import Standing, counts_of, standings
 from silodp.report.cells import cells_of, counts_of_cells, read_cells
-from silodp.report.figures.findings import signed_difference
+from silodp.report.figures.finding_pictures import signed_difference
 from silodp.report.figures.style import label
 from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import holm
-from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.rows import markdown
 from silodp.verdicts.comparisons import CALIBRATED, ENDED, compare
 from silodp.verdicts.statistics import paired_test

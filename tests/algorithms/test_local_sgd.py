@@ -9,12 +9,12 @@ import torch
 from silodp.algorithms.local_sgd import LocalSGD
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.streams import Streams
 from silodp.models.base import Steps, sequential_steps
 from silodp.models.linear import Linear, Logistic, Sigmoid
 from silodp.privacy.message_counts import counts_of, draws
 from silodp.privacy.plan import Budget
 from silodp.privacy.true_epsilon import ends
+from silodp.streams import Streams
 
 MODELS = pytest.mark.parametrize("model", [Linear(3), Logistic(3)], ids=["linear", "logistic"])
 BUDGET = Budget(40, 5, 2.0, 1e-3, 2.0)

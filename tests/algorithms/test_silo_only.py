@@ -9,7 +9,7 @@ import torch
 
 from silodp.experiments import training
 from silodp.experiments.training import evaluate, train_stack
-from silodp.federation.trial_data import build_model
+from silodp.partition.trial_data import build_model
 
 CASES = ("perceptron", "linear")
 

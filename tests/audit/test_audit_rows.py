@@ -4,8 +4,8 @@ import pytest
 import small
 
 from silodp.audit import audit_rows as module
+from silodp.audit.audit_columns import AUDIT_COLUMNS
 from silodp.audit.audit_rows import audit_rows, model_size
-from silodp.audit.columns import AUDIT_COLUMNS
 from silodp.audit.mechanism_check import Fault, Mechanism
 
 

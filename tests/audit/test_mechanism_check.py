@@ -20,8 +20,8 @@ from silodp.audit.mechanism_check import Transcripts, check_mechanism, draw_find
 from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.streams import Streams
 
 STREAMS = Streams(17).child("mechanism")
 # A claim so small that the noise hides a canary that is drawn a few times.

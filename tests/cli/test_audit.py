@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from silodp.audit.audit_columns import AS_PLANNED
 from silodp.audit.audit_rows import POINT_COLUMNS
-from silodp.audit.columns import AS_PLANNED
 from silodp.cli import main
 
 SMALL = ("--records", "20", "--rounds", "3", "--batch", "5")

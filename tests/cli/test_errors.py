@@ -19,10 +19,10 @@ from example_table import results_table
 from small import ROOT
 
 from silodp.cli import main
-from silodp.federation.partition import Partition, write_partition
-from silodp.federation.trial_data import Records, write_records
 from silodp.files import write_csv, write_parquet, write_text
 from silodp.jobs.__main__ import main as run_job
+from silodp.partition.partition import Partition, write_partition
+from silodp.partition.trial_data import Records, write_records
 from silodp.report.figures import error_vs_epsilon, save
 from silodp.workflow import engine
 

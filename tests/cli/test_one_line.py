@@ -18,7 +18,7 @@ from silodp.datasets.own.schema import Column, Schema, TableError
 from silodp.experiments.validation import load
 from silodp.files import write_atomically
 from silodp.own_data.released_model import ReleasedModel, load_model
-from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.claim_files import load_claims
 
 ROOT = Path(__file__).parents[2]
 ABOUT = {"model": {"name": "linear"}, "bounds": {"age": [0, 120]}, "constant_column": False}

@@ -28,7 +28,7 @@ from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.message_counts import Whom
 from silodp.privacy.person import person_epsilon, persons_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget
-from silodp.privacy.selection import selection_epsilon
+from silodp.privacy.private_selection import selection_epsilon
 from silodp.privacy.true_epsilon import ends
 
 SIZES = [169, 285]

@@ -13,10 +13,10 @@ import pytest
 
 from silodp.datasets.cache import FetchError
 from silodp.experiments.validation import load
-from silodp.federation.experiment_data import number_of_silos
-from silodp.federation.partition import partition
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import load_dataset, prepare
+from silodp.partition.experiment_data import number_of_silos
+from silodp.partition.partition import partition
+from silodp.partition.trial_data import load_dataset, prepare
+from silodp.streams import Streams
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 CALIBRATED = "noise=calibrated"

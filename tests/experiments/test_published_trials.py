@@ -9,7 +9,7 @@ from silodp.config.board import on_board
 from silodp.experiments.task import POINT, task_at
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
-from silodp.federation.trial_data import draw_partition, prepare
+from silodp.partition.trial_data import draw_partition, prepare
 
 # Those whose trials take a second. Without penalty insurance's steps expand distances, so that another processor's
 # rounding grows to per cent.

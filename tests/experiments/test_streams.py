@@ -15,9 +15,9 @@ from silodp.experiments import training
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.partition.experiment_data import dataset_of
+from silodp.partition.trial_data import partition_and_measure, prepare
+from silodp.streams import Streams
 
 # First words of the names of streams that make a message: its records, its noise, and both of a shuffled sum.
 DRAWS = ("noise", "records", "order", "shuffled sum")

@@ -13,8 +13,8 @@ from small import DTYPES, MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.training import evaluate, train_stack
-from silodp.federation.trial_data import build_model, prepare
 from silodp.models.threads import use_threads
+from silodp.partition.trial_data import build_model, prepare
 
 # Every algorithm on one model, and both ways to make messages on the others.
 PAIRS = [("perceptron", algorithm) for algorithm in ALGORITHMS]

@@ -15,8 +15,8 @@ from small import DTYPES, Point
 
 from silodp.experiments.task import POINT
 from silodp.experiments.training import evaluate, run_trial
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import build_model, prepare
+from silodp.partition.trial_data import build_model, prepare
+from silodp.streams import Streams
 
 
 def test_a_trial_is_the_textbooks_run_on_the_real_records():

@@ -6,8 +6,8 @@ import torch
 from scipy import stats
 
 from silodp.federation.draws import NOISE_ROWS, device_normals, standard_normals
-from silodp.federation.streams import Streams
 from silodp.models.threads import use_threads
+from silodp.streams import Streams
 
 STREAMS = Streams(5).child("noise")
 

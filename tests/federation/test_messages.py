@@ -16,8 +16,8 @@ from small import DTYPES, MODEL_CASES, TOLERANCE, Point
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
+from silodp.streams import Streams
 
 STREAMS = Streams(11).child("messages")
 FREE, NONE = torch.full((1,), math.inf, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)

@@ -17,8 +17,8 @@ from silodp.experiments.training import train_stack
 from silodp.extending.contract import Broken, sends_its_plan
 from silodp.federation.interface import Query
 from silodp.federation.plan_check import BrokenPlan, PlanCheck
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.streams import Streams
 
 ROUNDS, SIZES, POINTS = 8, (9, 9), [Point(1.0, 0.05, 1.0), Point(3.0, 0.05, 1.0)]
 

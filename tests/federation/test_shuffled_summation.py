@@ -14,11 +14,11 @@ from small_sums import analyse, coordinate_law, shuffle, vector_messages
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.interface import Query
 from silodp.federation.shuffled_sum import ShuffledSummation, shuffled_summation, vector_sum
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget
 from silodp.privacy.shuffling.p_vec import SumParameters
 from silodp.privacy.shuffling.shuffled_plan import sent_bits, shuffled_plan
 from silodp.privacy.true_epsilon import ends
+from silodp.streams import Streams
 
 SIZES = (12, 12, 13)
 POINTS = [Point(None, 0.1, 1.0), Point(None, 0.1, 5.0)]

@@ -11,7 +11,7 @@ from scipy import stats
 from small import ALGORITHM_CASES, MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 
 SIZES = (4, 6, 5, 7, 3)
 ONE = (Point(1.0, 0.1, 1.0),)

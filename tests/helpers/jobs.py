@@ -8,10 +8,10 @@ import small
 from silodp.datasets import DATASETS
 from silodp.experiments.task import Task
 from silodp.experiments.training import run_trials
-from silodp.federation.experiment_data import number_of_silos
-from silodp.federation.partition import partition
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import prepare
+from silodp.partition.experiment_data import number_of_silos
+from silodp.partition.partition import partition
+from silodp.partition.trial_data import prepare
+from silodp.streams import Streams
 
 # The models, each with a data set that fits it; keys of the small experiment.
 CASES = {

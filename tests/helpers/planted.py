@@ -7,7 +7,7 @@ import pandas as pd
 
 from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA, REPORTED_COLUMNS
 from silodp.files import write_csv
-from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
+from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.claim_file import Claim
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from silodp.experiments.task import Task
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.trial_data import draw_partition
+from silodp.partition.experiment_data import dataset_of
+from silodp.partition.trial_data import draw_partition
 
 # Of what a published table goes over, `make test` takes every fifth, and `make test-slow` all.
 STEPS = [5, pytest.param(1, marks=pytest.mark.slow)]

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from silodp.federation.clipped_sums import Points, Start
 from silodp.federation.messages import Messages
-from silodp.federation.streams import Streams
 from silodp.models import MODELS
 from silodp.models.base import Model
+from silodp.streams import Streams
 
 CLIP = 0.1
 # Values of a record, and factors of the weights, whose squares or products leave the range of their type.

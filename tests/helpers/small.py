@@ -14,14 +14,14 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.models import MODELS
 from silodp.models.base import Model
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.streams import Streams
 
 FEATURES = 4
 DTYPES = {"float64": torch.float64, "float32": torch.float32}

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -6,10 +6,10 @@ import torch
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.silos.federation_file import Federation
 from silodp.silos.lattice import LatticeMessages
 from silodp.silos.run_plan import work_out
+from silodp.streams import Streams
 
 SIZES = {"north": 40, "east": 25, "west": 31}
 # (name, options) of every algorithm that silos run, local SGD in its three readings.

@@ -8,8 +8,8 @@ from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.own_data.first_run_file import MARK
 from silodp.silos.federation_file import read_federation, read_silo
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
+from silodp.silos.silo_records import read_silo_records
 
 AGES = 20 + 7 * np.arange(770) % 60
 WEIGHTS = [f"{60 + i % 40},5" for i in range(770)]
@@ -35,9 +35,9 @@ def test_a_curators_file_becomes_a_file_and_a_promise_for_each_silo(draft, tmp_p
     agreed = read_federation(folder / "federation.yaml")
     assert {name: silo.records for name, silo in agreed.silos.items()} == {"North": 640, "South": 120}
     for name, size in (("North", 647), ("South", 123)):
-        (x, y), departures = read_own(read_silo(folder / "records" / f"{name}.yaml"), agreed)
+        (x, y), departures = read_silo_records(read_silo(folder / "records" / f"{name}.yaml"), agreed)
         assert (len(x), len(y), departures) == (size, size, [])
-    assert max(abs(x).max() for x, _ in [read_own(read_silo(folder / "records/North.yaml"), agreed)[0]]) <= 1
+    assert max(abs(x).max() for x, _ in [read_silo_records(read_silo(folder / "records/North.yaml"), agreed)[0]]) <= 1
     plan = work_out(agreed, "federation.yaml")
     assert all(plan.epsilon(silo)[1] <= 1 for silo in range(2))
 
@@ -48,7 +48,7 @@ def test_a_silos_file_becomes_a_silo_and_marks_tell_what_was_read_off_it(draft, 
     assert "Still blank: the other silos, the coordinator's address; between machines every certificate" in said
     folder = tmp_path / "federation"
     silo, agreed = read_silo(folder / "silo.yaml"), read_federation(folder / "federation.yaml")
-    assert (silo.name, len(read_own(silo, agreed)[0][1]), silo.form.decimal) == ("patients", 770, ",")
+    assert (silo.name, len(read_silo_records(silo, agreed)[0][1]), silo.form.decimal) == ("patients", 770, ",")
     marked = [line for line in (folder / "federation.yaml").read_text().splitlines()[2:] if MARK in line]
     # Two columns of words, the bounds of two numbers, one size.
     assert len(marked) == 5

@@ -60,7 +60,7 @@ def test_a_row_gives_the_same_alone_and_among_others(tmp_path):
 
     def predicted(*rows, unknown="empty"):
         (tmp_path / "new.csv").write_text("ward,smoker,age\n" + "\n".join(rows) + "\n")
-        return model.predict(model.read(tmp_path / "new.csv"), unknown)
+        return model.predict(model.read_records(tmp_path / "new.csv"), unknown)
 
     whole = predicted(*rows)
     for text in (
@@ -69,7 +69,7 @@ def test_a_row_gives_the_same_alone_and_among_others(tmp_path):
         'ward , smoker, age,z\n"01", no,50,\n',
     ):
         (tmp_path / "new.csv").write_text(text)
-        found = model.predict(model.read(tmp_path / "new.csv"))
+        found = model.predict(model.read_records(tmp_path / "new.csv"))
         np.testing.assert_allclose(found["P(yes)"], whole["P(yes)"][[0]], rtol=1e-12)
     for place, row in enumerate(rows):
         np.testing.assert_allclose(predicted(row)["P(yes)"], whole["P(yes)"][[place]], rtol=1e-12)

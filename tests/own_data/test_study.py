@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from silodp.experiments.validation import load
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.trial_data import partition_and_measure, prepare
 from silodp.own_data.study import CALIBRATION_BINS, Trials, baselines, chosen_rows, probabilities, score_model, study
+from silodp.partition.experiment_data import dataset_of
+from silodp.partition.trial_data import partition_and_measure, prepare
 
 ALGORITHMS = ("minibatch_sgd", "silo_only", "mr_mtl")
 few = settings(max_examples=15, deadline=None)

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from silodp.privacy.message_counts import RECORD, Whom
 from silodp.privacy.person import person_epsilon, persons_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release, at_largest_delta
-from silodp.privacy.selection import selection_epsilon
+from silodp.privacy.private_selection import selection_epsilon
 from silodp.privacy.true_epsilon import ends, refuting_epsilon, upper_end
 
 SAMPLERS = ["replacement", "subset", "all", "disjoint"]

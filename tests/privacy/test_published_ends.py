@@ -10,7 +10,7 @@ from silodp.config.board import on_board
 from silodp.experiments.privacy_table import privacy_rows, with_other_epsilons
 from silodp.experiments.task import task_at
 from silodp.experiments.validation import experiment_of
-from silodp.federation.experiment_data import measure_person_spread
+from silodp.partition.experiment_data import measure_person_spread
 
 PUBLISHED = ROOT / "results" / "published"
 # Where a kind of plan occurs in several data sets, the first of these has it.

@@ -23,7 +23,7 @@ from silodp.silos.hosting import Host
 from silodp.silos.keys import fingerprint, make_key, spoken
 from silodp.silos.ledger import Ledger, opened
 from silodp.silos.slot_store import SlotStore
-from silodp.silos.taking_part import Part, membership
+from silodp.silos.taking_part import Participation, membership
 from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, NO_MARK, Hello, pack
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +114,7 @@ def question(member, slot, value=0.0):
 
 def begin(silo, code=b"c" * 32, again=False):
     """Begin or resume a run, answer its first question, and stop; the folders of all runs."""
-    part = Part(silo, f"unix:{silo.parent}/line")
+    part = Participation(silo, f"unix:{silo.parent}/line")
     with membership(part, code, again) as member:
         assert member.reply(question(member, 0)) != FAULT
     return sorted(part.ledger.glob("runs/*"))
@@ -132,7 +132,7 @@ def test_joins_that_get_no_question_cost_nothing_and_a_spent_budget_refuses(silo
     assert charges(silo) == 0
     (line,) = Ledger(silo.parent / "ledger").lines
     assert (line["kind"], line["epsilon"]) == ("budget", 5.0), "with the ledger's secret, before anybody dials"
-    code = federate.code_digest(Part(silo, "unix:/none").federation)
+    code = federate.code_digest(Participation(silo, "unix:/none").federation)
     begin(silo, code)
     begin(silo, code)
     assert charges(silo) == 1
@@ -144,7 +144,7 @@ def test_joins_that_get_no_question_cost_nothing_and_a_spent_budget_refuses(silo
 
 
 def test_the_first_question_that_is_wholly_right_is_charged_before_its_slots_line(silo, monkeypatch):
-    part, seen = Part(silo, f"unix:{silo.parent}/line"), []
+    part, seen = Participation(silo, f"unix:{silo.parent}/line"), []
     with membership(part, b"c" * 32, again=False) as member:
         bad = [question(member, 4), question(member, 0, 101.0), question(member, 0, np.nan), question(member, 0)[:-8]]
         bad += [b"x" * 32 + question(member, 0)[32:], b"", question(member, 0) + bytes(8 * part.plan.size)]
@@ -161,7 +161,7 @@ def test_the_first_question_that_is_wholly_right_is_charged_before_its_slots_lin
 
 def test_a_charge_is_held_against_the_ledger_as_it_is_then(silo):
     """Another charge came while the silo waited."""
-    part = Part(silo, f"unix:{silo.parent}/line")
+    part = Participation(silo, f"unix:{silo.parent}/line")
     with membership(part, b"c" * 32, again=False) as member:
         with opened(part.ledger) as ledger:
             ledger.charge(part.plan.accounted[0], {"run": "another"})
@@ -172,7 +172,7 @@ def test_a_charge_is_held_against_the_ledger_as_it_is_then(silo):
 
 def test_a_charge_takes_nothing_of_the_time_of_its_reply(silo, monkeypatch):
     agree(silo, reply_after=0.5, wait=60.0)
-    part, charge = Part(silo, f"unix:{silo.parent}/line"), Ledger.charge
+    part, charge = Participation(silo, f"unix:{silo.parent}/line"), Ledger.charge
     monkeypatch.setattr(Ledger, "charge", lambda *words: time.sleep(0.7) or charge(*words))
     with membership(part, b"c" * 32, again=False) as member:
         assert member.reply(question(member, 0)) != FAULT
@@ -229,7 +229,7 @@ def test_of_two_joins_at_once_the_second_is_refused_and_charges_nothing(silo, ca
 
 
 def test_a_run_is_not_resumed_where_the_ledgers_secret_is_lost(silo):
-    part = Part(silo, f"unix:{silo.parent}/line")
+    part = Participation(silo, f"unix:{silo.parent}/line")
     with membership(part, b"c" * 32, again=False):
         pass
     (part.ledger / ".ledger.key").unlink()
@@ -239,7 +239,7 @@ def test_a_run_is_not_resumed_where_the_ledgers_secret_is_lost(silo):
 
 def test_a_file_that_is_gone_in_mid_run_changes_no_reply(silo):
     """Records are read once, before the first slot."""
-    part = Part(silo, f"unix:{silo.parent}/line")
+    part = Participation(silo, f"unix:{silo.parent}/line")
     with membership(part, b"c" * 32, again=False) as member:
         # A crash leaves no memory of secrets on the disk.
         assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
@@ -252,7 +252,9 @@ def test_a_file_that_is_gone_in_mid_run_changes_no_reply(silo):
 
 def part_of(silo):
     """The silo's part, with a budget for two runs."""
-    return Part(write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"budget": 9.0}), f"unix:{silo.parent}/line")
+    return Participation(
+        write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"budget": 9.0}), f"unix:{silo.parent}/line"
+    )
 
 
 def greeted(host, member):
@@ -410,9 +412,9 @@ def test_a_silo_over_tls_needs_its_whole_pair_of_keys(silo, tmp_path):
         (tmp_path / "federation.yaml").write_text(yaml.safe_dump(agreed))
         if said:
             with pytest.raises(ConfigError, match=said):
-                Part(path).pins()
+                Participation(path).pins()
         else:
-            assert Part(path).pins() == (other.encode(), (tmp_path / "north.key").read_bytes(), ours.encode())
+            assert Participation(path).pins() == (other.encode(), (tmp_path / "north.key").read_bytes(), ours.encode())
 
 
 def test_both_ends_print_the_same_figures_before_anybody_has_a_key(silo, tmp_path, capsys):
@@ -444,7 +446,7 @@ def test_a_machine_that_is_too_slow_begins_no_run(reply_after, outcome, silo, mo
     """Replies take a second each by this clock."""
     clock = SimpleNamespace(monotonic=itertools.count().__next__)
     agree(silo, reply_after=reply_after)
-    part, code = Part(silo, f"unix:{silo.parent}/line"), b"c" * 32
+    part, code = Participation(silo, f"unix:{silo.parent}/line"), b"c" * 32
     said = f"federation.yaml: reply_after: {reply_after:g} s: a reply took 1 s here: "
     with monkeypatch.context() as patched:
         patched.setattr("silodp.silos.taking_part.time", clock)
@@ -466,7 +468,7 @@ def test_a_machine_that_is_too_slow_begins_no_run(reply_after, outcome, silo, mo
 def test_between_machines_a_reply_has_its_time(silo, tmp_path):
     """Work that depends on records must not show in it."""
     with pytest.raises(ConfigError, match=r"reply_after: 0: must be above 0 between machines"):
-        Part(silo)
+        Participation(silo)
     make_key(tmp_path / "coordinator.key")
     certificate = (tmp_path / "coordinator.crt").read_text()
     silos = {"north": yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]["north"]}

@@ -18,7 +18,7 @@ from silodp.config.errors import ConfigError
 from silodp.own_data.federated import write_model
 from silodp.silos.hosting import Host
 from silodp.silos.silo import PunctualReplies
-from silodp.silos.taking_part import Part, membership
+from silodp.silos.taking_part import Participation, membership
 from silodp.silos.wire import FAULT, HEAD, HELLO, Hello
 
 CODE, DIGEST = b"c" * 32, b"m" * 32
@@ -58,7 +58,7 @@ def test_silos_that_come_train_one_model_and_get_its_digest(names, tmp_path, cap
     ends, runs = {}, {}
 
     def take_part(name):
-        part = Part(tmp_path / f"{name}.yaml", host.address)
+        part = Participation(tmp_path / f"{name}.yaml", host.address)
         with membership(part, CODE, again=False) as member:
             runs[part.number] = member.silo.run
             ends[name] = member.answer()
@@ -170,7 +170,7 @@ def silos_of(request):
         request.addfinalizer(entered.close)
         members = {}
         for name in SIZES:
-            part = Part(agreed.parent / f"{name}.yaml", "unix:/none")
+            part = Participation(agreed.parent / f"{name}.yaml", "unix:/none")
             members[name] = entered.enter_context(membership(part, CODE, again=False))
             members[name].silo._key_of = seeded_key
         return members

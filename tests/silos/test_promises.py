@@ -15,11 +15,11 @@ from silodp.config.errors import ConfigError
 from silodp.federation.clipped_sums import Points
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.streams import Streams
 from silodp.silos.lattice import LatticeMessages
 from silodp.silos.ledger import opened
 from silodp.silos.silo import PunctualReplies, Silo
 from silodp.silos.wire import FAULT, NO_MARK, pack, unpack
+from silodp.streams import Streams
 
 RUN = b"r" * 32
 MODELS = {"logistic": {"name": "logistic"}, "perceptron": {"name": "perceptron", "hidden": 40}}

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from silodp.verdicts.claims.claim_file import Decided
-from silodp.verdicts.claims.loading import load_claims, read_protocol
+from silodp.verdicts.claims.claim_files import load_claims, read_protocol
 from silodp.verdicts.decided_claims import MEANS, VERDICTS, cells_of, decided_verdict, mean_rows, power_of
 
 T, MARGIN = 200, 0.01

@@ -20,17 +20,17 @@ from silodp.config.loading import known_experiments
 from silodp.experiments.task import POINT
 from silodp.files import write_parquet
 from silodp.verdicts.claims.claim_file import Decided
-from silodp.verdicts.claims.loading import read_protocol
+from silodp.verdicts.claims.claim_files import read_protocol
 from silodp.verdicts.decided import estimate, swapped_estimates
 from silodp.verdicts.decided_tables import cell_rows, gate_row, plan_rows, planned_trials
-from silodp.verdicts.decided_trials import COPY, Part, choosable, make_trials, pilot, train_points, trial_files
+from silodp.verdicts.decided_trials import COPY, FamilySetting, choosable, make_trials, pilot, train_points, trial_files
 
 EPSILONS, CHOOSING, T = [2.0, 8.0], 4, 100
 STEPS = np.exp([-3, -1.5, 0]).tolist()
 GENERATOR = np.random.default_rng(3)
 
 
-def part(tmp_path: Path, first: str = "local_sgd", **changes) -> Part:
+def part(tmp_path: Path, first: str = "local_sgd", **changes) -> FamilySetting:
     """One setting of breast cancer, `first` against minibatch SGD; its publication knows no point."""
     names = ["fedprox_spider", "fed_spider"] if first == "spider" else [first]
     keys = {"algorithms": {name: {"private": "private"} for name in [*names, "minibatch_sgd"]}, "trials": CHOOSING}
@@ -45,7 +45,9 @@ def part(tmp_path: Path, first: str = "local_sgd", **changes) -> Part:
     nothing = pd.DataFrame({"algorithm": pd.Series(dtype=str), "reading": pd.Series(dtype=str), **numbers})
     write_parquet(nothing, tmp_path / "results" / "published" / "losses" / "small.parquet")
     family = {"publication": "published", "pairs": [[first, "minibatch_sgd"]], "trials": {"small": T}}
-    return Part("printed", family, "small", config, small.run(seed=5), config.settings[0], tmp_path / "decided")
+    return FamilySetting(
+        "printed", family, "small", config, small.run(seed=5), config.settings[0], tmp_path / "decided"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +71,7 @@ def rows(algorithm: str, errors: np.ndarray, losses: np.ndarray | None = None, p
     return pd.DataFrame(found, columns=["algorithm", "trial", *POINT, "train_loss", "test_error"])
 
 
-def plant(of: Part, side: str, table: pd.DataFrame) -> None:
+def plant(of: FamilySetting, side: str, table: pd.DataFrame) -> None:
     for file, numbers in trial_files(of, side).items():
         write_parquet(table[(table["trial"] + of.config.trials).isin(numbers)], file)
 
@@ -160,7 +162,7 @@ def test_power_is_the_level_at_0_and_grows_with_the_truth(tmp_path):
     values = np.array([-1.0, 1.0, -1.0, 1.0])[trials, None, None] * [[[0.02], [0.02]]]
     table = [rows("local_sgd", 0.3 + values).assign(side="local_sgd")]
     table.append(rows("minibatch_sgd", 0.3 - values).assign(side="minibatch_sgd"))
-    write_parquet(pd.concat(table), of.place / "pilot.parquet")
+    write_parquet(pd.concat(table), of.trials_folder / "pilot.parquet")
     found = {row["truth"]: row for row in plan_rows([of], 0.05, {})}
     sd = 0.04 * math.sqrt(4 / 3)
     assert found["0"]["sd"] == pytest.approx(sd)
@@ -180,7 +182,7 @@ def test_a_claims_power_is_that_of_its_own_cells_pairs_and_rule(tmp_path):
     values = np.array([-1.0, 1.0, -1.0, 1.0])[:, None, None] * [[[0.01], [0.2]]]
     table = [rows("local_sgd", 0.3 + values).assign(side="local_sgd")]
     table.append(rows("minibatch_sgd", 0.3 - values).assign(side="minibatch_sgd"))
-    write_parquet(pd.concat(table), of.place / "pilot.parquet")
+    write_parquet(pd.concat(table), of.trials_folder / "pilot.parquet")
     pair = {"first": "local_sgd", "second": "minibatch_sgd"}
     turned = {"first": "minibatch_sgd", "second": "local_sgd", "never_worse": True}
     about = {"name": "decided", "family": "printed", "verdict": "at_every"}
@@ -226,7 +228,7 @@ def test_trials_and_pilots_of_another_grid_are_refused(tmp_path, key, value):
     for made in (lambda: cell_rows(of, 0.01, 0.5), lambda: make_trials(of, "local_sgd")):
         with pytest.raises(ConfigError, match=said):
             made()
-    pilot_file = of.place / "pilot.parquet"
+    pilot_file = of.trials_folder / "pilot.parquet"
     write_parquet(stored.assign(side="local_sgd"), pilot_file)
     with pytest.raises(ConfigError, match=f"{pilot_file}: point"):
         plan_rows([of], 0.05, {})
@@ -246,15 +248,15 @@ def test_mnists_linear_trials_are_of_the_linear_grid_alone():
     config = Experiment.model_validate(known_experiments()[name])
     folder = small.ROOT / "results" / "decided"
     linear, printed = (
-        Part(family, protocol["families"][family], name, config, small.run(), config.settings[0], folder)
+        FamilySetting(family, protocol["families"][family], name, config, small.run(), config.settings[0], folder)
         for family in ("printed_linear", "printed")
     )
     assert (linear.trials, printed.trials) == (100, 0)
-    file = linear.place / "pilot.parquet"
+    file = linear.trials_folder / "pilot.parquet"
     assert len(linear.of_grid(file)) > 0
     with pytest.raises(ConfigError, match="trials of another grid are another family's"):
         printed.of_grid(file)
-    assert not printed.place.parent.exists()
+    assert not printed.trials_folder.parent.exists()
 
 
 def test_choosable_points_are_those_that_four_paired_standard_errors_do_not_part():

@@ -10,7 +10,7 @@ from small import ROOT
 from silodp.cli import main
 from silodp.files import read_parquet
 from silodp.verdicts.claims.base import data_set
-from silodp.verdicts.claims.loading import read_protocol
+from silodp.verdicts.claims.claim_files import read_protocol
 from silodp.verdicts.decided_tables import COLUMNS, cell_rows
 from silodp.verdicts.decided_trials import choosable, parts_of, train_points, trial_files
 

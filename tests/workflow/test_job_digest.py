@@ -15,7 +15,7 @@ from silodp import files
 from silodp.algorithms import ALGORITHMS
 from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
 from silodp.report.figures import BOUNDS_FIGURES
@@ -334,9 +334,9 @@ OF_GRADIENTS = {
         ("files.py", WORDS, set()),
         ("report/figures/style.py", WORDS, set()),
         ("report/figures/style.py", CODE, {"figure", "redraw", "report", "study", "leaderboard"}),
-        ("federation/experiment_data.py", replaced("must be fewer silos", "must be other silos"), set()),
-        ("report/page/tables.py", replaced(r'(\n[^#]* f?"[a-z]+ [a-z]+ )', r"\1 words "), {"report"}),
-        ("audit/columns.py", replaced('"mechanism_p"', '"mechanism_p", "more"'), {"privacy", "report"}),
+        ("partition/experiment_data.py", replaced("must be fewer silos", "must be other silos"), set()),
+        ("report/page/summaries.py", replaced(r'(\n[^#]* f?"[a-z]+ [a-z]+ )', r"\1 words "), {"report"}),
+        ("audit/audit_columns.py", replaced('"mechanism_p"', '"mechanism_p", "more"'), {"privacy", "report"}),
         # No algorithm imports it.
         ("algorithms/local_sgd.py", CODE, {"local_sgd", "fresh", "privacy", "study"}),
         ("algorithms/minibatch_sgd.py", CODE, {*OF_GRADIENTS, "fresh", "privacy", "race", "study"}),
@@ -361,7 +361,7 @@ def test_an_edit_of_a_job_makes_that_job_again_and_those_that_call_it(stale, nam
 
 
 @pytest.mark.parametrize(
-    ("file", "edit"), [("experiments/columns.py", '["edge"'), ("audit/columns.py", '["mechanism"')]
+    ("file", "edit"), [("experiments/columns.py", '["edge"'), ("audit/audit_columns.py", '["mechanism"')]
 )
 def test_a_column_of_a_table_retrains_nothing(stale, file, edit):
     assert not stale(replaced(re.escape(edit), '["more", ' + edit[1:]), file) & {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from silodp.datasets.sources import without_credentials
 from silodp.verdicts.checks import CHECKS
-from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.workflow import closure, engine, job_digest as planning
 from silodp.workflow.digests import from_here, package_checksum
 from silodp.workflow.written import changed_files

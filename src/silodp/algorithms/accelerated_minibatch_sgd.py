@@ -1,4 +1,7 @@
-"""ISRL-DP accelerated minibatch SGD (convex paper, Algorithm 2 and Appendix D.4): plain, regularised, multi-stage."""
+"""ISRL-DP accelerated minibatch SGD (convex paper, Algorithm 2 and Appendix D.4): plain, regularised, multi-stage.
+
+K = records a message, R = rounds, n = a silo's records, η = step size, L = clip, υ, μ = constants of a stage.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 class AcceleratedState(State):
     """w^ag, which is the model, and the sequence w of the long steps."""
 
-    sequence: Tensor
+    sequence: Tensor  # set in each round, to w^ag at the start of each stage
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ class AcceleratedMinibatchSGD(NoisyGradients[AcceleratedState]):
             raise ValueError(f"rounds = {self.rounds}: the stages have {total}, must be the same")
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K and σ² of minibatch SGD: one gradient message a round (convex paper, Theorem D.1)."""
+        """K and σ² of minibatch SGD: one gradient message a round (convex paper, Theorem D.1).
+        Holds if ε and K are as the theorem asks ("theorem", `schedule`); else if the accountant bounds it by ε.
+        """
         release = gradient_noise(budget, self.rounds, self.log_term, self.noise, self.schedule, self.clip)
         return PrivacyPlan(self.name, budget, (release,))
 

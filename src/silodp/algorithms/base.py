@@ -1,4 +1,4 @@
-"""What algorithms are written against: the federation they run on, and the shape that all of them share."""
+"""The base of every algorithm: its plan, its start, its rounds and what it gives, and the state that they pass on."""
 
 from __future__ import annotations
 
@@ -118,7 +118,9 @@ class Algorithm(Generic[S]):
         return cls(**{field.name: options[field.name] for field in fields(cls) if field.name in options})
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """The privacy plan of a silo under `budget`."""
+        """The privacy plan of a silo under `budget`.
+        Holds if every message of the run is made as its release says, and the accountant bounds it by ε.
+        """
         raise NotImplementedError
 
     def start(self, weights: Tensor) -> S:

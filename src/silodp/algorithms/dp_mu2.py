@@ -2,6 +2,8 @@
 
 Derived here: the clip of a record's whole correction, in place of Lipschitz constants that a run does not know, and the
 exact accounting: a record is in one message, so that the transcript is one Gaussian mechanism.
+
+K = records a message, R = rounds, n = a silo's records, η = step size, L = clip, t = round + 1, z = a record.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 class Mu2State(State):
     """w, the query point x_t, which is the model; the one before; the steps' sequence; and the weighted gradient q."""
 
-    previous: Tensor
+    previous: Tensor  # all three set in each round of a silo that has records left
     sequence: Tensor
     q: Tensor
 
@@ -41,7 +43,9 @@ class DPMu2(Algorithm[Mu2State]):
     mixing: ClassVar[tuple[float, ...]] = ()
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K = ⌊n/R⌋ new records a round and the least σ for ε by one Gaussian of sensitivity 2L/K (derived)."""
+        """K = ⌊n/R⌋ new records a round and the least σ for ε by one Gaussian of sensitivity 2L/K (derived).
+        Holds if no record is in two messages of a silo, and its weighted difference is clipped as a whole.
+        """
         return PrivacyPlan(self.name, budget, (one_pass(budget, self.rounds, self.mixing, joint=True),))
 
     def start(self, weights: Tensor) -> Mu2State:

@@ -2,6 +2,8 @@
 
 Derived here: σ and its accounting, as the paper's privacy is against a third party; equal weights of silos, as in all
 algorithms here; and K local steps that share minibatch SGD's batch, so that both take as many gradients.
+
+K = local steps of a round, R = rounds, n = a silo's records, η = step size, L = clip, b = minibatch SGD's batch.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 class ControlState(State):
     """The model x, the server's control c, and `own`, (G, N, d), each silo's control c_i."""
 
-    control: Tensor
-    own: Tensor
+    control: Tensor  # set in each round
+    own: Tensor  # in each round, of the silos that take part
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class DPScaffold(Algorithm[ControlState]):
         """A batch of ⌊b/K⌋ records, b that of minibatch SGD; σ² = 8L²T ln(1/δ)/(n²ε²), T = RK releases (derived).
 
         A warm start makes T = (R + 1)K. Batches are drawn without replacement, as in the paper.
+        Holds if the accountant bounds it by ε: the form of σ² is no proof.
         """
         steps = self.phase_length
         count = (self.rounds + self.warm_start) * steps

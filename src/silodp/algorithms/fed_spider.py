@@ -1,4 +1,7 @@
-"""ISRL-DP Fed-SPIDER, the alternate implementation (non-convex paper, Algorithm 11)."""
+"""ISRL-DP Fed-SPIDER, the alternate implementation (non-convex paper, Algorithm 11).
+
+K₁ and K₂ = records a gradient and a difference, R = rounds, n = a silo's records, L = clip.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
 class FedSpiderState(State):
     """The model, the estimate v of the gradient at it, and the iterate that is returned where that is a random one."""
 
-    v: Tensor
-    picked: Tensor | None = None
+    v: Tensor  # set in each round
+    picked: Tensor | None = None  # drawn in each round but the first
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class FedSpider(Algorithm[FedSpiderState]):
         """σ₁² = 32L²R ln(2/δ)/(n²ε²) for differences, σ₂² = 8L²R ln(2/δ)/(n²ε²) for gradients (non-convex paper, H.2).
 
         K₁ = K₂ = ⌊n√ε/(2√R)⌋.
+        Holds if the accountant bounds it by ε: with "R" the noise is made for R of the 2R − 1 messages.
         """
         R = self.rounds
         releases = R if self.fed_spider_releases == "R" else 2 * R - 1

@@ -1,4 +1,7 @@
-"""ISRL-DP FedProx-SPIDER (non-convex paper, Algorithm 3)."""
+"""ISRL-DP FedProx-SPIDER (non-convex paper, Algorithm 3).
+
+K₁ and K₂ = records a gradient and a difference, R = rounds, q = phase length, n = a silo's records, L = clip.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ if TYPE_CHECKING:
 class SpiderState(State):
     """The model, the one before it, the estimate h of the gradient there, and a random iterate if that is returned."""
 
-    previous: Tensor
-    h: Tensor
-    picked: Tensor | None = None
+    previous: Tensor  # set in each round
+    h: Tensor  # anew in the first round of each phase, corrected in the others
+    picked: Tensor | None = None  # drawn in each round
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class FedProxSpider(Algorithm[SpiderState]):
         """σ₁² = 16L² ln(1/δ) max(R/q, 1)/(n²ε²), σ̂₂² = 64L²R ln(1/δ)/(n²ε²) (non-convex paper, H.2 and Theorem 3.1).
 
         K₁ = ⌊n√ε/2·min(1, √(q/R))⌋ and K₂ = ⌊n√ε/(2√R)⌋, as the released program has them.
+        Holds if the accountant bounds it by ε; with `smoothness` only if every record's loss is β-smooth.
         """
         R, q = self.rounds, self.phase_length
         fresh = -(-R // q)

@@ -1,4 +1,7 @@
-"""ISRL-DP local SGD, the noisy form of federated averaging, and the same without noise: a baseline of both papers."""
+"""ISRL-DP local SGD, the noisy form of federated averaging, and the same without noise: a baseline of both papers.
+
+K = steps of a round, a record each, R = rounds, n = a silo's records, η = step size, L = clip.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class LocalSGD(Algorithm[State]):
     noise_at: Literal["step", "contracted_step", "end"] = "step"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K = ⌊n√ε/(2√R)⌋ steps a round and σ² = 8L²KR ln(1/δ)/(n²ε²); each of the KR steps is a release."""
+        """K = ⌊n√ε/(2√R)⌋ steps a round and σ² = 8L²KR ln(1/δ)/(n²ε²); each of the KR steps is a release.
+        Holds if the accountant bounds it by ε; of contracted steps if none expands distances.
+        """
         steps = budget.batch()
         noise = budget.noise(8 * steps * self.rounds * budget.log())
         contracted = self.noise_at == "contracted_step"

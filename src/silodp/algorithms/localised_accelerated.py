@@ -3,6 +3,8 @@
 From notes on the paper, whose text was not at hand: phases on ⌊n/2^i⌋ new records, λ_i = λ·2^((i−1)p), the ball of
 radius 2L/λ_i around the last phase's model. Derived here: p = 3, rounds in proportion to 1/√λ_i (the condition number's
 root) with one stage a phase, λ = 1/(4ηR_1²), all records of a part in each of its rounds, and the exact accounting.
+
+K = records a message, R_i = rounds of phase i, n = a silo's records, η = step size, L = clip, F̂_i = loss on part i.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ def phase_rounds(rounds: int) -> tuple[int, ...]:
 class LocalisedState(State):
     """w^ag, which is the model; the sequence w of the long steps; and the model w_{i−1} that the phase began with."""
 
-    sequence: Tensor
-    centre: Tensor
+    sequence: Tensor  # set in each round
+    centre: Tensor  # in the first round of each phase
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class LocalisedAccelerated(Algorithm[LocalisedState]):
         """Phase i: K = ⌊n/2^i⌋, all records of its part, and σ_i² = 8L²R_i ln(1/δ)/(K²ε²) (derived).
 
         A record is in one part, so that ε is the largest phase's; with these σ_i all phases have the same.
+        Holds if no record is in two parts, and the accountant bounds it by ε.
         """
         releases, first = [], 0
         for i, length in enumerate(phase_rounds(self.rounds), start=1):

@@ -1,4 +1,7 @@
-"""ISRL-DP minibatch SGD (convex paper, Algorithm 1), and the same without noise as a baseline."""
+"""ISRL-DP minibatch SGD (convex paper, Algorithm 1), and the same without noise as a baseline.
+
+K = records a message, R = rounds, n = a silo's records, η = step size, L = clip, S_r = the silos of round r.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,9 @@ class NoisyGradients(Algorithm[S]):
     variants = frozenset({"clipping", "log_term", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K and σ of minibatch SGD: what is made of messages, and of what the server sends, costs no privacy."""
+        """K and σ of minibatch SGD: what is made of messages, and of what the server sends, costs no privacy.
+        Holds if ε and K are as the theorem asks ("theorem", `schedule`); else if the accountant bounds it by ε.
+        """
         release = gradient_noise(budget, self.rounds, self.log_term, self.noise, None, None)
         return PrivacyPlan(self.name, budget, (release,))
 
@@ -64,7 +69,7 @@ class NoisyGradients(Algorithm[S]):
 class AveragedState(State):
     """The model, and the average of iterates where it is kept."""
 
-    average: Tensor | None = None
+    average: Tensor | None = None  # set in each round
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,9 @@ class MinibatchSGD(NoisyGradients[AveragedState]):
     schedules = frozenset({"theorem-2.1", "theorem-2.1-strong", "theorem-2.2", "theorem-2.2-strong"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K = ⌊n√ε/(2√R)⌋ and σ² = 8L²R ln(·/δ)/(n²ε²) (convex paper, remark after Theorem 2.1), unless told."""
+        """K = ⌊n√ε/(2√R)⌋ and σ² = 8L²R ln(·/δ)/(n²ε²) (convex paper, remark after Theorem 2.1), unless told.
+        Holds if ε and K are as the theorem asks ("theorem", `schedule`); else if the accountant bounds it by ε.
+        """
         release = gradient_noise(budget, self.rounds, self.log_term, self.noise, self.schedule, self.clip)
         return PrivacyPlan(self.name, budget, (release,))
 

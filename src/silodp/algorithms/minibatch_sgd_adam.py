@@ -1,4 +1,7 @@
-"""ISRL-DP minibatch SGD (convex paper, Algorithm 1) with Adam at the server (Kingma and Ba 2015, Algorithm 1)."""
+"""ISRL-DP minibatch SGD (convex paper, Algorithm 1) with Adam at the server (Kingma and Ba 2015, Algorithm 1).
+
+η = step size, β₁ and β₂ = decays of the means.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 class AdamState(State):
     """The model, and the running means of gradients and of their squares."""
 
-    first: Tensor
+    first: Tensor  # both set in each round
     second: Tensor
 
 

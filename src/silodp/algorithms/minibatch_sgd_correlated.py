@@ -2,6 +2,8 @@
 
 The matrix mechanism of Kairouz et al. 2021 (DP-FTRL) and Choquette-Choo et al. 2023, in each silo by itself; the banded
 inverse square root is BISR (arXiv 2505.12128). That each silo mixes its own noise, and the plan, are derived here.
+
+K = records a message, R = rounds, n = a silo's records, η = step size, C = the inverse of how draws z_t are mixed.
 """
 
 from __future__ import annotations
@@ -61,6 +63,7 @@ class MinibatchSGDCorrelated(Algorithm[State]):
         """K = ⌊n/R⌋ and the least σ for ε: (2/K)·‖first column of C‖/μ(ε, δ), as a record is in one message (derived).
 
         C times all messages is C·G + σZ, G the gradients: one record moves it by 2/K times a column of C.
+        Holds if no record is in two messages of a silo.
         """
         return PrivacyPlan(self.name, budget, (one_pass(budget, self.rounds, inverse_root(self.terms)),))
 

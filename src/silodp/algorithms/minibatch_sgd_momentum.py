@@ -1,4 +1,7 @@
-"""ISRL-DP minibatch SGD (convex paper, Algorithm 1) with heavy-ball momentum at the server (Polyak 1964)."""
+"""ISRL-DP minibatch SGD (convex paper, Algorithm 1) with heavy-ball momentum at the server (Polyak 1964).
+
+η = step size, β = decay of the velocity v, S_r = the silos of round r.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 class MomentumState(State):
     """The model and the velocity v."""
 
-    velocity: Tensor
+    velocity: Tensor  # set in each round
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 Derived here: the pull to the mean is an implicit proximal step outside the clip, where the released program adds its
 gradient inside; and every silo sends one noisy gradient step a round, so that K and σ are those of minibatch SGD.
+
+N = silos, η = step size, λ = the pull of a silo's model w_i to the mean w̄.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 class OwnState(State):
     """w, the mean w̄ of the silos' models, and `own`, (G, N, d), each silo's model w_i."""
 
-    own: Tensor
+    own: Tensor  # set in each round, of the silos that take part
 
 
 @dataclass(frozen=True)

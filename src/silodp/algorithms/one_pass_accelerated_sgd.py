@@ -1,4 +1,7 @@
-"""ISRL-DP one-pass accelerated SGD (convex paper, Theorem 2.3): Algorithm 2, every record in one message at most."""
+"""ISRL-DP one-pass accelerated SGD (convex paper, Theorem 2.3): Algorithm 2, every record in one message at most.
+
+K = records a message, R = rounds, n = a silo's records, L = clip.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,7 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
         """σ² = 8L² ln(1.25/δ)/(K²ε²) for ε ≤ 1 (convex paper, Theorem 2.3, with K = 1).
 
         Beyond ε = 1, where that bound is not proven, the least σ for which the Gaussian mechanism is (ε, δ)-DP.
+        Holds if no record is in two messages of a silo; with a given σ if the accountant bounds it by ε.
         """
         k = budget.batch_records or 1
         sigma = 0.0

@@ -1,4 +1,7 @@
-"""ISRL-DP FedProx-PL-SVRG (non-convex paper, Algorithm 2): Prox-SVRG with restarts, for proximal-PL losses."""
+"""ISRL-DP FedProx-PL-SVRG (non-convex paper, Algorithm 2): Prox-SVRG with restarts, for proximal-PL losses.
+
+R = rounds, S = restarts.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,7 @@
-"""ISRL-DP Prox-SGD, the noisy distributed proximal gradient method (non-convex paper, Algorithm 6)."""
+"""ISRL-DP Prox-SGD, the noisy distributed proximal gradient method (non-convex paper, Algorithm 6).
+
+K = records a message, R = rounds, n = a silo's records, η = step size, L = clip, β = smoothness.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,7 @@ class ProxSGD(MinibatchSGD):
         """K = ⌊n/R⌋ and σ² = 16L² ln(1/δ)/(ε²K²) for ε ≤ 2 ln(1/δ) (Theorem E.1 with Proposition D.2), or less.
 
         As every record is in one message at most, σ is what one Gaussian mechanism of sensitivity 2L/K needs.
+        Holds if a record is in one message; "theorem": and ε ≤ 2 ln(1/δ); a given σ: and the accountant bounds it by ε.
         """
         release = self._release(budget)
         sigma = 0.0

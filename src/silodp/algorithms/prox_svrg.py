@@ -1,4 +1,7 @@
-"""ISRL-DP FedProx-SVRG (non-convex paper, Algorithm 1)."""
+"""ISRL-DP FedProx-SVRG (non-convex paper, Algorithm 1).
+
+K = records a difference, R = rounds, Q = phase length, E = epochs of a run, S = runs, n = a silo's records, L = clip.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ if TYPE_CHECKING:
 class SVRGState(State):
     """The model, the epoch's anchor w̄ and the gradient there, and the iterate that chance has left standing."""
 
-    anchor: Tensor
-    gradient: Tensor
-    picked: Tensor
+    anchor: Tensor  # set in the first round of each epoch
+    gradient: Tensor  # likewise
+    picked: Tensor  # drawn in each round
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class ProxSVRG(Algorithm[SVRGState]):
         logarithms with S as errata have it), with its conditions on ε and K. "moments": the forms that H.2 has for
         SPIDER, at half the budget for each kind: σ₁² = 32L²A ln(1/δ)/(εn)² for A anchors and σ₂² = 128L²R ln(1/δ)/(εn)²
         for R differences; at K = n both together spend ε²/(8 ln(1/δ)) of zCDP.
+        Holds if ε and K are as Theorem E.2 asks ("theorem"); else if the accountant bounds it by ε.
         """
         difference, anchor = self._releases(budget)
         if budget.epsilon is not None and not isinstance(self.noise, str):

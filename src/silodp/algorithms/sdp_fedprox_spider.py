@@ -1,4 +1,7 @@
-"""SDP FedProx-SPIDER (non-convex paper, Algorithm 10), on an ideal sum in place of the shuffle protocol P_vec."""
+"""SDP FedProx-SPIDER (non-convex paper, Algorithm 10), on an ideal sum in place of the shuffle protocol P_vec.
+
+K = records a message, R = rounds, q = phase length, N = silos, M = silos of a round, n = a silo's records, L = clip.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -35,6 +38,7 @@ class SDPFedProxSpider(FedProxSpider):
 
         "theorem": ε̃ = εnN/(4MK√(2R ln(1/δ))) and δ̃ = δ/(2R) for a difference; √q of that ε and qδ̃ for a fresh
         gradient, as errata have it.
+        Holds if the server sees sums of M silos alone, all with this noise, and the accountant bounds it by ε.
         """
         M, alone = self.cohort, super().plan(budget)
         if budget.epsilon is None or self.noise == "moments":

@@ -1,4 +1,7 @@
-"""SDP Prox-PL-SVRG (non-convex paper, Algorithm 9), on an ideal sum in place of the shuffle protocol P_vec."""
+"""SDP Prox-PL-SVRG (non-convex paper, Algorithm 9), on an ideal sum in place of the shuffle protocol P_vec.
+
+S = restarts.
+"""
 
 from dataclasses import dataclass
 

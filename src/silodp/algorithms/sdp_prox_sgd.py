@@ -1,4 +1,7 @@
-"""SDP Prox-SGD (non-convex paper, Algorithm 7), on an ideal sum in place of the shuffle protocol P_vec."""
+"""SDP Prox-SGD (non-convex paper, Algorithm 7), on an ideal sum in place of the shuffle protocol P_vec.
+
+K = records a message, R = rounds, N = silos, M = silos of a round, n = a silo's records, η = step size, L = clip.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -29,7 +32,9 @@ class SDPProxSGD(ProxSGD):
     trust = "sum"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K = ⌊n/R⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 7 with a Gaussian in place of P_vec)."""
+        """K = ⌊n/R⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 7 with a Gaussian in place of P_vec).
+        Holds if the server sees sums of M silos alone, all with this noise, and the accountant bounds it by ε.
+        """
         M = self.cohort
         if budget.epsilon is None or self.noise == "moments":
             return super().plan(budget).behind_sum_of(M)

@@ -1,4 +1,7 @@
-"""SDP Prox-SVRG (non-convex paper, Algorithm 8), on an ideal sum in place of the shuffle protocol P_vec."""
+"""SDP Prox-SVRG (non-convex paper, Algorithm 8), on an ideal sum in place of the shuffle protocol P_vec.
+
+K = records a difference, Q = phase length, E = epochs, N = silos, M = silos of a round, n = a silo's records, L = clip.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +35,7 @@ class SDPProxSVRG(ProxSVRG):
         """K = ⌊n/Q⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 8 with a Gaussian in place of P_vec).
 
         "theorem": ε̃ = εNn/(8MK√(4EQ ln(2/δ))) for a difference, with n for K for an anchor, δ̃ = δ/(2EQ).
+        Holds if the server sees sums of M silos alone, all with this noise, and the accountant bounds it by ε.
         """
         M = self.cohort
         if budget.epsilon is None or self.noise == "moments":

@@ -1,4 +1,7 @@
-"""Shuffled minibatch SGD (convex paper, Theorem 4.1): Algorithm 1 behind a trusted shuffler, one record a message."""
+"""Shuffled minibatch SGD (convex paper, Theorem 4.1): Algorithm 1 behind a trusted shuffler, one record a message.
+
+K = records a message, R = rounds, N = silos, M = silos of a round, L = clip.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -33,7 +36,9 @@ class ShuffledMinibatchSGD(MinibatchSGD):
     trust = "shuffler"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K = 1, as in the theorem's proof, and the σ that proven bounds ask for in place of its hidden constant."""
+        """K = 1, as in the theorem's proof, and the σ that proven bounds ask for in place of its hidden constant.
+        Holds if the shuffler is trusted and draws silos in secret; a given σ: and the accountant bounds it by ε.
+        """
         sigma = 0.0
         if budget.epsilon is not None and not isinstance(self.noise, str):
             sigma = self.noise

@@ -1,4 +1,7 @@
-"""Each silo by itself: minibatch SGD (convex paper, Algorithm 1) on one silo, what federating has to beat."""
+"""Each silo by itself: minibatch SGD (convex paper, Algorithm 1) on one silo, what federating has to beat.
+
+R = rounds, η = step size, w_i = silo i's model.
+"""
 
 from dataclasses import dataclass
 

@@ -7,17 +7,17 @@ import pandas as pd
 import torch
 
 from silodp.algorithms.base import Algorithm
-from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
+from silodp.audit.audit_columns import AS_PLANNED, AUDIT_COLUMNS
 from silodp.audit.mechanism_check import Size, check_mechanism
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import stacks
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.streams import Streams
 from silodp.models import MODELS
+from silodp.partition.experiment_data import dataset_of
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.true_epsilon import upper_end
+from silodp.streams import Streams
 
 log = logging.getLogger("silodp")
 

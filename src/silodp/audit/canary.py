@@ -18,10 +18,10 @@ from silodp.algorithms.base import Algorithm
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.models.base import Steps
 from silodp.models.linear import Linear
 from silodp.privacy.plan import PrivacyPlan
+from silodp.streams import Streams
 
 # L, far below any crafted gradient, so that every clip bites.
 CLIP = 0.1
@@ -32,20 +32,20 @@ _SIDE = 32.0
 
 
 @dataclass(frozen=True)
-class Wide(Linear):
+class WideModel(Linear):
     """A linear model of d weights on records of two features; the others are 0, and not stored."""
 
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        return self._widened(super().clipped_gradient_sum(weights[:, :2], x, y, clip))
+        return self._widen_rows(super().clipped_gradient_sum(weights[:, :2], x, y, clip))
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
-        return super()._compiled_steps(weights, steps._replace(x=self._widened(steps.x)))
+        return super()._compiled_steps(weights, steps._replace(x=self._widen_rows(steps.x)))
 
-    def _widened(self, rows: Tensor) -> Tensor:
+    def _widen_rows(self, rows: Tensor) -> Tensor:
         return functional.pad(rows, (0, self.size - 2))
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """What left the silos at once: a message's kind, whose it is or whose sum, and the content (G, d)."""
 
     kind: str
@@ -84,7 +84,7 @@ class WatchedFederation(SiloFederation):
         silos = [_records(plan.budget.n, canary and silo == 0, dtype) for silo, plan in enumerate(plans[0])]
         clip = torch.full((len(plans),), CLIP, dtype=dtype)
         stepsize = torch.tensor([scale * _stepsize(point) for point in plans], dtype=dtype)
-        super().__init__(messages(Wide(d), silos, streams), plans, stepsize, clip, len(silos), streams)
+        super().__init__(messages(WideModel(d), silos, streams), plans, stepsize, clip, len(silos), streams)
         if noisy:
             self.hold_to_plans()
         else:
@@ -93,9 +93,9 @@ class WatchedFederation(SiloFederation):
             self.together = frozenset()
         self.weights = torch.zeros((len(plans), d), dtype=dtype)
         self.weights[:, 0] = scale
-        self.sent: list[Sent] = []
+        self.sent: list[SentMessage] = []
 
-    def play(self, algorithm: Algorithm, messages: float, draws: float) -> list[Sent]:
+    def play(self, algorithm: Algorithm, messages: float, draws: float) -> list[SentMessage]:
         """What is sent in the algorithm's rounds, until enough messages or draws and all of their kinds are seen."""
         state = algorithm.start(self.weights)
         kinds = {release.kind for release in self.plans[0][0].releases if release.count}
@@ -107,7 +107,7 @@ class WatchedFederation(SiloFederation):
         return self.sent
 
     def answer(self, query: Query, silo: int) -> Tensor:
-        return self._keep(query.kind, (silo,), super().answer(self._asked(query), silo))
+        return self._note_message(query.kind, (silo,), super().answer(self._asked(query), silo))
 
     def mean(self, query: Query) -> Tensor:
         before = len(self.sent)
@@ -115,12 +115,12 @@ class WatchedFederation(SiloFederation):
         if len(self.sent) > before:
             return mean
         everyone = tuple(range(len(self.releases)))  # made in one pass: the sum alone is seen
-        return self._keep(query.kind, everyone, mean * len(everyone))
+        return self._note_message(query.kind, everyone, mean * len(everyone))
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         asked = self._rows(weights)
         moved = (asked - super().local_model(asked, silo, round, kind)) / self.stepsize
-        return self._keep(kind, (silo,), moved / self.releases[silo][kind].records)
+        return self._note_message(kind, (silo,), moved / self.releases[silo][kind].records)
 
     def _asked(self, query: Query) -> Query:
         # A difference starts from where every gradient is turned round.
@@ -130,12 +130,12 @@ class WatchedFederation(SiloFederation):
     def _rows(self, weights: Tensor) -> Tensor:
         return self.weights[:1].expand(len(weights), -1)
 
-    def _keep(self, kind: str, silos: tuple[int, ...], content: Tensor) -> Tensor:
-        self.sent.append(Sent(kind, silos, content.numpy().astype(float)))
+    def _note_message(self, kind: str, silos: tuple[int, ...], content: Tensor) -> Tensor:
+        self.sent.append(SentMessage(kind, silos, content.numpy().astype(float)))
         return torch.zeros_like(content)
 
 
-def messages_of(sent: Sequence[Sent]) -> int:
+def messages_of(sent: Sequence[SentMessage]) -> int:
     """How many messages were made for what was sent."""
     return sum(len(one.silos) for one in sent)
 
@@ -165,7 +165,7 @@ def occurrence(plan: PrivacyPlan, kind: str) -> float:
     return 2 * CLIP * release.gradients / release.records * _SIDE / math.hypot(1, _SIDE)
 
 
-def deviation(plans: Sequence[PrivacyPlan], sent: Sent) -> float:
+def deviation(plans: Sequence[PrivacyPlan], sent: SentMessage) -> float:
     """The planned standard deviation of what was sent, each coordinate: σ of a message, √Σσ² of a sum."""
     releases: list[Any] = [plans[silo][sent.kind] for silo in sent.silos]
     return CLIP * math.sqrt(sum(release.noise**2 * release.steps for release in releases))

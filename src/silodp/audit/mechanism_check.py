@@ -20,11 +20,11 @@ from scipy.special import bdtr, bdtrc, chdtr, chdtrc, ndtr
 from scipy.stats import binom, kstest
 
 from silodp.algorithms.base import Algorithm
-from silodp.audit.canary import SCALES, Sent, WatchedFederation, deviation, messages_of, occurrence
-from silodp.audit.columns import AS_PLANNED
+from silodp.audit.audit_columns import AS_PLANNED
+from silodp.audit.canary import SCALES, SentMessage, WatchedFederation, deviation, messages_of, occurrence
 from silodp.federation.messages import Messages
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
+from silodp.streams import Streams
 
 # An honest mechanism is called wrong with at most this probability.
 ALARM = 1e-5
@@ -159,7 +159,7 @@ def _play(
     draws = math.inf if follow else _ENOUGH
     noise: list[np.ndarray] = []
     moves: list[np.ndarray] = []
-    sent: list[Sent] = []
+    sent: list[SentMessage] = []
     # With noise, without, and without noise and canary.
     worlds: list[dict[str, bool]] = [{}, {"noisy": False}, {"noisy": False, "canary": False}]
     seen = made = 0
@@ -186,7 +186,7 @@ def _play(
     return played
 
 
-def _contents(sent: list[Sent]) -> np.ndarray:
+def _contents(sent: list[SentMessage]) -> np.ndarray:
     """(G, M, d)."""
     return np.array([one.content for one in sent]).swapaxes(0, 1)
 
@@ -318,19 +318,19 @@ def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[Fault]:
         trials, chance = (1, release.records / n) if release.sampler == "subset" else (release.records_drawn, 1 / n)
         drawn = float(_counts(counts.sum(), counts.size * trials, chance))
         yield Fault("record drawn too often or too seldom", kind, drawn)
-        yield _drawn_again(f"{kind} of successive runs", counts[0:even:2], counts[1:even:2], release, release, n)
+        yield _repeat_fault(f"{kind} of successive runs", counts[0:even:2], counts[1:even:2], release, release, n)
         rounds = len(members) // 2 * 2
         first, second = counts[:, 0:rounds:2], counts[:, 1:rounds:2]
-        yield _drawn_again(f"{kind} of successive rounds", first, second, release, release, n)
+        yield _repeat_fault(f"{kind} of successive rounds", first, second, release, release, n)
     turns = list(pairwise(kinds))
     for one, other in dict.fromkeys(turn for turn in turns if turn[0] != turn[1]):
         first = np.array([m for m, turn in enumerate(turns) if turn == (one, other)])
         if {plan[one].sampler, plan[other].sampler} <= {"replacement", "subset"}:
             where = f"{one} and the {other} behind it"
-            yield _drawn_again(where, times[:, first], times[:, first + 1], plan[one], plan[other], n)
+            yield _repeat_fault(where, times[:, first], times[:, first + 1], plan[one], plan[other], n)
 
 
-def _drawn_again(where: str, first: np.ndarray, second: np.ndarray, release: Release, other: Release, n: int) -> Fault:
+def _repeat_fault(where: str, first: np.ndarray, second: np.ndarray, release: Release, other: Release, n: int) -> Fault:
     """Whether two messages draw the canary equally often more or less often than independent draws do."""
     differ = 1 - float((_law(release, n) * _law(other, n)).sum())
     return Fault(AGAIN, where, float(_counts((first != second).sum(), first.size, differ)))

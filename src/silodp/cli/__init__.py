@@ -16,7 +16,7 @@ from silodp.workflow.engine import prepare_streams
 
 # In the order of need: command → its function and what it does, in a line of 80 characters.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("own:init", "write a first run file for your own CSV or Parquet file"),
+    "init": ("init:init", "write a first run file for your own CSV or Parquet file"),
     "rebuild": ("run:rebuild", "run the workflow of a run file"),
     "replicate": ("replicate:replicate", "train and draw one figure of a paper"),
     "list": ("listing:listing", "list experiments, algorithms, data sets and papers' figures"),

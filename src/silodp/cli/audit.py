@@ -11,16 +11,16 @@ import click
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
+from silodp.audit.audit_columns import AS_PLANNED
 from silodp.audit.audit_rows import POINT_COLUMNS, audit_rows, point_rows, warn_of_fault
-from silodp.audit.columns import AS_PLANNED
 from silodp.audit.mechanism_check import RUN_SIZE
 from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import experiment_of, load
-from silodp.federation.partition import read_partition
-from silodp.federation.streams import Streams
 from silodp.files import read_csv, write_csv
+from silodp.partition.partition import read_partition
 from silodp.privacy.plan import Budget
+from silodp.streams import Streams
 
 log = logging.getLogger("silodp")
 

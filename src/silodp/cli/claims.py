@@ -12,8 +12,8 @@ from silodp.config.errors import ConfigError, among
 from silodp.experiments.columns import REPORTED_COLUMNS
 from silodp.files import NON_PRIVATE, read_csv, write_csv
 from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.deciding import decide
-from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import is_corrected, markdown, text
 from silodp.verdicts.comparisons import compare
 from silodp.verdicts.words import Verdict

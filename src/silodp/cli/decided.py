@@ -14,10 +14,10 @@ from silodp.config.errors import among, project_root
 from silodp.files import read_csv, read_json, write_csv, write_text
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.claim_file import Decided
-from silodp.verdicts.claims.loading import load_claims, read_protocol
+from silodp.verdicts.claims.claim_files import load_claims, read_protocol
 from silodp.verdicts.decided_claims import MEANS, VERDICTS, cells_of, decided_verdict, mean_rows, power_of
 from silodp.verdicts.decided_tables import COLUMNS, cell_rows, gate_row, plan_rows
-from silodp.verdicts.decided_trials import COPY, Part, make_trials, parts_of
+from silodp.verdicts.decided_trials import COPY, FamilySetting, make_trials, parts_of
 from silodp.workflow.digests import checksum
 from silodp.workflow.engine import results_locked
 from silodp.workflow.provenance import machine
@@ -62,16 +62,16 @@ def decided(
         _make_tables(what, protocol, parts, folder)
 
 
-def _note_machine(part: Part) -> None:
+def _note_machine(part: FamilySetting) -> None:
     """Add this machine and the lock to those that made the part's trials."""
-    file = part.place / "made_by.json"
+    file = part.trials_folder / "made_by.json"
     made = {"machine": machine(), "requirements_lock_sha256": checksum(project_root() / "requirements.lock")}
     others = read_json(file).get("runs", [])
-    if made not in others and any(part.place.glob("*/trials_*.parquet")):
+    if made not in others and any(part.trials_folder.glob("*/trials_*.parquet")):
         write_text(json.dumps({"runs": [*others, made]}, indent=1) + "\n", file)
 
 
-def _make_tables(what: str, protocol: Mapping[str, Any], parts: Sequence[Part], folder: Path) -> None:
+def _make_tables(what: str, protocol: Mapping[str, Any], parts: Sequence[FamilySetting], folder: Path) -> None:
     margins = protocol["data_sets"]
     claims = {claim.id: claim.statistic for claim in load_claims() if isinstance(claim.statistic, Decided)}
     if what == "plan":

@@ -22,9 +22,9 @@ from silodp.own_data.federated import marked_lines, write_model
 from silodp.silos.federation_file import Federation, read_federation, read_silo
 from silodp.silos.hosting import Host
 from silodp.silos.ledger import opened
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
-from silodp.silos.taking_part import Part, fingerprints, membership, time_replies
+from silodp.silos.silo_records import read_silo_records
+from silodp.silos.taking_part import Participation, fingerprints, membership, time_replies
 from silodp.silos.wire import HEAD, MARK
 from silodp.workflow.closure import CodeSources
 
@@ -67,7 +67,7 @@ def raise_budget(path: Path, epsilon: float) -> None:
 def take_part(path: Path, socket: str | None, again: bool, is_check: bool) -> None:
     """What `silodp silo check` and `join` do."""
     files = activate()
-    part = Part(path, socket)
+    part = Participation(path, socket)
     hold_to_plugin(part.federation, part.where, files)
     if is_check:
         _check(part)
@@ -75,10 +75,10 @@ def take_part(path: Path, socket: str | None, again: bool, is_check: bool) -> No
         _join(part, again)
 
 
-def _check(part: Part) -> None:
+def _check(part: Participation) -> None:
     plan, number, silo = part.plan, part.number, part.silo
     declared, slots = part.federation.silos[silo.name], plan.slots[number]
-    _, departures = read_own(silo, part.federation)
+    _, departures = read_silo_records(silo, part.federation)
     lower, upper = plan.epsilon(number)
     sent = len(slots) * (MARK.size + HEAD.size + 8 * plan.size)
     print(f"{part.path}: {silo.name}, {declared.records} records; nothing was sent")
@@ -100,7 +100,7 @@ def _check(part: Part) -> None:
     print(f"reply_after: {part.federation.reply_after:g} s; a reply took {longest} s here")
 
 
-def _join(part: Part, again: bool) -> None:
+def _join(part: Participation, again: bool) -> None:
     _require_line()
     with membership(part, code_digest(part.federation), again) as member:
         slots = len(part.plan.slots[part.number])

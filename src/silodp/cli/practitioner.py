@@ -20,8 +20,8 @@ from silodp.privacy.calibration import calibrated_plan
 from silodp.privacy.message_counts import RECORD, Whom
 from silodp.privacy.person import person_epsilon
 from silodp.privacy.plan import ADJACENCY, MOST_MESSAGES, Budget, PrivacyPlan
-from silodp.privacy.selection import selection_epsilon
-from silodp.privacy.shuffling.amplification import amplification_table
+from silodp.privacy.private_selection import selection_epsilon
+from silodp.privacy.shuffling.local_reports import amplification_table
 from silodp.privacy.standing import standing
 from silodp.privacy.true_epsilon import ends, refuting_epsilon
 

@@ -29,7 +29,7 @@ def predict(model: Path, file: Path, output: Path, unknown: str, **form: str | N
     """
     try:
         released = load_model(model).in_form(**{key: value for key, value in form.items() if value is not None})
-        frame = released.read(file)
+        frame = released.read_records(file)
         table = released.predict(frame, unknown, file)
     except ValueError as error:
         raise ConfigError(str(error)) from None

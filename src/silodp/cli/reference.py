@@ -13,7 +13,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
 from silodp.extending import plugins

@@ -5,7 +5,7 @@ import click
 from silodp.cli.options import command
 from silodp.config.errors import ConfigError, among, suggest_name
 from silodp.theory import THEOREMS, describe, list_theorems
-from silodp.theory.registry import PAPERS
+from silodp.theory.theorem import PAPERS
 
 
 @command(epilog="Example: silodp theory show convex-2.1")
@@ -22,7 +22,7 @@ def theory(action: str, key: str | None) -> None:
             raise ConfigError(f"command line: key: {key!r}: {allowed}")
         print(describe(key))
         return
-    from silodp.verdicts.claims.loading import coverage  # `show` needs none of it
+    from silodp.verdicts.claims.claim_files import coverage  # `show` needs none of it
 
     paper = None if key is None else among("key", key, PAPERS)
     decided = coverage()

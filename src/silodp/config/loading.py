@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from silodp.config.errors import ConfigError, project_root, show_value, suggest_name
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.config.types import Strict
 from silodp.config.yaml_file import read_yaml, without_format
 

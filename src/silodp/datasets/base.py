@@ -1,4 +1,4 @@
-"""What a dataset is: its records, what is known about them, and how a file of this folder declares one."""
+"""The base of every data set: its records, what is known about them, and how a file of this folder declares one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

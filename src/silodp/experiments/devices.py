@@ -6,7 +6,7 @@ So what `device: auto` means depends on the run file alone, and a job's digest d
 import math
 
 from silodp.config.experiment import Experiment
-from silodp.federation.experiment_data import dataset_of
+from silodp.partition.experiment_data import dataset_of
 
 # Multiplications and additions a weight and record: one of each forward, for its gradient, and for that of its input,
 # which the first layer does without.

@@ -12,7 +12,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.privacy.plan import Budget, Clipping
 from silodp.privacy.true_epsilon import ends, refuting_epsilon
-from silodp.theory.registry import AssumptionError
+from silodp.theory.theorem import AssumptionError
 
 RECORDS = 1238
 # Tensors of the perceptron, each clipped to L in the released program of the non-convex paper.

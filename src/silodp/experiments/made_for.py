@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.variants import CUTTING
-from silodp.federation.trial_data import FILE
 from silodp.files import read_parquet, reading, write_parquet
+from silodp.partition.trial_data import FILE
 
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "short", "paper", "board", "vary", "reports", "trials_per_job", "device", "allow_unproven"}

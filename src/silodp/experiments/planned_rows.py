@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.made_for import read_trained
 from silodp.experiments.variants import readings_of, trained_tasks
 

@@ -22,7 +22,7 @@ from silodp.federation.recorder import Recorder
 from silodp.privacy.message_counts import Whom
 from silodp.privacy.person import persons_epsilon
 from silodp.privacy.plan import ADJACENCY, PrivacyPlan, at_largest_delta
-from silodp.privacy.selection import selection_epsilon
+from silodp.privacy.private_selection import selection_epsilon
 from silodp.privacy.shuffling.shuffled_plan import sent_bits
 from silodp.privacy.standing import standing
 from silodp.privacy.true_epsilon import ends, refuting_epsilon, upper_end

@@ -1,7 +1,6 @@
 """A privacy plan, made once and complete: guard, training, table and audit take the same object.
 
-An algorithm's own plan becomes what a silo does by the protocol's choices: what is clipped, who adds the messages up,
-and which noise it gets.
+An algorithm's plan becomes what a silo does by the protocol's choices: what is clipped, who adds up, which noise.
 """
 
 import functools
@@ -21,8 +20,7 @@ class Protocol:
     Attributes:
         clipping: what is scaled to norm at most L.
         shuffled: M and d, where sums go through the shuffle protocol P_vec.
-        noise: "paper"; "calibrated", the least that certifies the claimed ε; or "favourable", the least that no proof
-            rules out.
+        noise: "paper"; "calibrated", the least that certifies ε; or "favourable", the least that no proof rules out.
         sampler: "subset" for batches of distinct records, else as the algorithm draws them.
     """
 

@@ -11,10 +11,10 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS
 from silodp.config.experiment import AlgorithmOptions, Experiment, Setting
 from silodp.config.readings import BY_POINT, Readings
+from silodp.experiments.prescribed_points import prescribe
 from silodp.experiments.protocol_plans import Protocol, complete_plan
-from silodp.experiments.schedules import prescribe
 from silodp.experiments.variants import readings_of
-from silodp.federation.experiment_data import dataset_of, number_of_silos
+from silodp.partition.experiment_data import dataset_of, number_of_silos
 from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.theory.convex.schedules import Stage
 

@@ -15,16 +15,16 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.task import POINT, RUN, Task
 from silodp.federation.messages import Messages
 from silodp.federation.prox import Regulariser
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import TrialData, build_model
 from silodp.models import gpu
 from silodp.models.base import Model
+from silodp.partition.trial_data import TrialData, build_model
 from silodp.privacy.plan import PrivacyPlan
+from silodp.streams import Streams
 from silodp.theory.convex.schedules import Schedule
 
 # A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).
@@ -74,8 +74,7 @@ def train_stack(
 
     Args:
         start: the common starting point, (d,).
-        probe: records on which the loss is watched after every round; None: no round depends on a loss, and no point
-            leaves.
+        probe: records on which the loss is watched after every round; None: none is, and no point leaves.
         output: "last" iterate, "mean_of_last_8", or "own", what the algorithm itself returns.
 
     Returns the outputs (G, d), or (G, N, d) where every silo has its own, and for each point the round after which it

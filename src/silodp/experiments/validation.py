@@ -27,17 +27,17 @@ from silodp.config.loading import (
     read_run,
 )
 from silodp.config.models import CONTRACTING
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.config.types import NAME
 from silodp.datasets import DATASETS, Dataset
+from silodp.datasets.own.rules import own_rules, own_sizes
 from silodp.experiments.devices import gpu_gain
-from silodp.experiments.own_data_rules import own_rules, own_sizes
+from silodp.experiments.prescribed_points import participation, prescribe
 from silodp.experiments.race import race_rules
-from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task, dimension
 from silodp.experiments.true_epsilon_guard import unproven
 from silodp.extending import plugins
-from silodp.federation.experiment_data import dataset_of, number_of_silos
+from silodp.partition.experiment_data import dataset_of, number_of_silos
 from silodp.theory.convex.schedules import SCHEDULES
 
 

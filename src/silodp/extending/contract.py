@@ -18,10 +18,10 @@ from silodp.datasets import Dataset, labels
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.models import MODELS
 from silodp.privacy.plan import Budget
 from silodp.privacy.true_epsilon import upper_end
+from silodp.streams import Streams
 
 Kind = type[Algorithm]
 BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)

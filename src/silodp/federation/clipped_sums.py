@@ -1,7 +1,12 @@
 """What a silo computes of its records: sums of clipped gradients, and local steps. Chance comes in as an argument.
 
-Both functions take a model and arrays and return arrays; nothing is kept between calls. What one record can change
-is decided here: the sensitivities that `Release.sensitivity` states.
+Nothing is kept between calls. What one record can change is decided here: the sensitivities that `Release.sensitivity`
+states. Models and clips are public; records, and the sum of their gradients before noise, are secret.
+
+>>> from silodp.models.linear import Linear
+>>> points = Points(weights=torch.zeros(1, 2), clip=torch.tensor([1.0]))
+>>> clipped_sum(Linear(2), points, [(torch.tensor([[3.0, 4.0], [0.1, 0.0]]), torch.tensor([1.0, 2.0]))])
+tensor([[-0.8000, -0.8000]])
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,9 @@
 """All chance of a silo: places of the records of its messages, and the standard normals that its noise is made of.
 
-Both come from named streams. No record is looked at.
+Both come from named streams. No record is looked at: sizes are public, which places are drawn is secret.
+
+>>> RecordDraws([6], Streams(7)).draw(0, Release("gradient", count=2, records=3, noise=1.0, sampler="subset"), round=0)
+array([1, 4, 2])
 """
 
 from collections.abc import Sequence
@@ -9,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.federation.streams import Streams
 from silodp.models.threads import side_by_side
 from silodp.privacy.plan import Release
+from silodp.streams import Streams
 
 # Places of records in a silo, (K,), or a slice where they are all of them.
 Places = np.ndarray | slice

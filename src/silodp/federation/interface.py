@@ -7,8 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from silodp.federation.prox import Prox
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
+from silodp.streams import Streams
 
 
 @dataclass(frozen=True)

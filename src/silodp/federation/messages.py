@@ -15,10 +15,10 @@ from silodp.federation.clipped_sums import Points, Records, Start, StepNoise
 from silodp.federation.draws import Places, RecordDraws, device_normals, standard_normals
 from silodp.federation.interface import Query
 from silodp.federation.plan_check import PlanCheck
-from silodp.federation.streams import Streams
 from silodp.models import gpu
 from silodp.models.base import Model
 from silodp.privacy.plan import Release
+from silodp.streams import Streams
 
 
 class Messages:
@@ -97,8 +97,7 @@ class Messages:
     ) -> Tensor:
         """Sum (G, d) of the messages of several silos, made in one pass, which is faster where batches are small.
 
-        The release is the same for all, clips by record and does not take "all" records; `noise_scales` are each
-        silo's.
+        The release is the same for all, clips by record and does not take "all" records; `noise_scales`: a silo's each.
         """
         self._planned(query, silos, [release] * len(silos), clip, noise_scales)
         drawn = [self.draw(silo, release, query.round) for silo in silos]

@@ -8,8 +8,8 @@ from torch import Tensor
 from silodp.federation.interface import Federation, Query
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import no_prox
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import PrivacyPlan
+from silodp.streams import Streams
 
 
 class Recorder(Federation):

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from silodp.federation.interface import Query
 from silodp.federation.simulated import SiloFederation
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.shuffling.p_vec import SumParameters
+from silodp.streams import Streams
 
 _LEAST_RANGE = 1e-200  # of a coordinate that can be cut into steps; what is bounded by less is sent as zero
 

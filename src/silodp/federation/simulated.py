@@ -9,9 +9,9 @@ from silodp.federation.interface import Federation, Query
 from silodp.federation.messages import Messages
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
-from silodp.federation.streams import Streams
 from silodp.models import gpu
 from silodp.privacy.plan import PrivacyPlan
+from silodp.streams import Streams
 
 # Records of all silos together up to which a CPU makes a round's messages in one pass.
 TOGETHER = 1024

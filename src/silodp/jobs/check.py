@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from silodp.experiments.validation import load
-from silodp.federation.streams import Streams
 from silodp.files import write_csv
+from silodp.streams import Streams
 from silodp.verdicts.checks import run_check
 from silodp.verdicts.checks.base import Context
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from silodp.experiments.checkins.comparison import clients_of, compare
 from silodp.experiments.validation import experiment_of
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import load_dataset
 from silodp.files import write_csv
+from silodp.partition.trial_data import load_dataset
+from silodp.streams import Streams
 
 # Central ones.
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

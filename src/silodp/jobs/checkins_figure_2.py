@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from silodp.files import write_csv
-from silodp.privacy.shuffling.amplification import amplification_table
+from silodp.privacy.shuffling.local_reports import amplification_table
 
 # What is on the axes.
 DELTA = 1e-6

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from silodp.files import write_csv
 from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.deciding import decide
-from silodp.verdicts.claims.loading import load_claims
 
 
 def claims(folder: Path, output: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
 from silodp.files import read_table, with_reading, write_csv
-from silodp.verdicts.claims.loading import read_protocol
+from silodp.verdicts.claims.claim_files import read_protocol
 from silodp.verdicts.comparisons import headline
 
 

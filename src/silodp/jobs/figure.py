@@ -9,8 +9,8 @@ from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import figure_names
 from silodp.files import read_table, with_reading
 from silodp.report.figures import FIGURES, save
+from silodp.report.figures.reader_words import setting_words, short_title, variant_words
 from silodp.report.figures.slices import with_intervals
-from silodp.report.figures.words import setting_words, short_title, variant_words
 
 
 def figure(

@@ -8,7 +8,7 @@ import pandas as pd
 from silodp.config.board import heterogeneity_axis
 from silodp.experiments.columns import REPORTED_COLUMNS
 from silodp.files import read_table, write_csv
-from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
+from silodp.report.figures.leaderboard_picture import error_panels, heterogeneity_panels
 from silodp.report.figures.style import save
 from silodp.verdicts.leaderboard import best_models, compared
 

@@ -8,8 +8,8 @@ from silodp.config.errors import among
 from silodp.experiments.made_for import silos_for
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import readings_of
-from silodp.federation.partition import write_partition
-from silodp.federation.trial_data import load_dataset, partition_and_measure, write_records
+from silodp.partition.partition import write_partition
+from silodp.partition.trial_data import load_dataset, partition_and_measure, write_records
 
 
 def partition(run_file: Path, experiment: str, output: Path, reading: str = "default") -> None:

@@ -6,9 +6,9 @@ from silodp.audit.audit_rows import audit_rows
 from silodp.experiments.planned_rows import CHOSEN
 from silodp.experiments.privacy_table import by_round_rows, privacy_rows, with_other_epsilons
 from silodp.experiments.validation import experiment_of
-from silodp.federation.experiment_data import measure_person_spread
-from silodp.federation.partition import read_partition
 from silodp.files import read_parquet, write_csv
+from silodp.partition.experiment_data import measure_person_spread
+from silodp.partition.partition import read_partition
 
 
 def privacy(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.planned_rows import read_trials
 from silodp.experiments.race import points as race_points
 from silodp.experiments.race import rungs
 from silodp.experiments.task import Task
 from silodp.experiments.training import run_trials
-from silodp.federation.trial_data import stored_trials
 from silodp.jobs.train import check_silos, write_rows
+from silodp.partition.trial_data import stored_trials
 
 log = logging.getLogger("silodp")
 

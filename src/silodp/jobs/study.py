@@ -7,12 +7,12 @@ from pathlib import Path
 from silodp.experiments.columns import TABLE_COLUMNS
 from silodp.experiments.planned_rows import CHOSEN
 from silodp.experiments.validation import experiment_of
-from silodp.federation.trial_data import load_dataset, stored_trials
 from silodp.files import read_parquet, read_table, with_reading, write_text
 from silodp.models.threads import use_threads
 from silodp.own_data.study import study as judge
+from silodp.partition.trial_data import load_dataset, stored_trials
 from silodp.report.figures import save
-from silodp.report.figures.study import study_figure
+from silodp.report.figures.own_study_picture import study_figure
 
 
 def study(

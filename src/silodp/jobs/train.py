@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from silodp.config.errors import ConfigError, among
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.made_for import hold_silos, read_trained, write_trained
 from silodp.experiments.planned_rows import CHOSEN
 from silodp.experiments.task import Task, task_of
@@ -16,9 +16,9 @@ from silodp.experiments.training import run_trials
 from silodp.experiments.true_epsilon_guard import unproven_task
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import readings_of
-from silodp.federation.partition import read_partition
-from silodp.federation.trial_data import stored_trials
 from silodp.models.threads import use_threads
+from silodp.partition.partition import read_partition
+from silodp.partition.trial_data import stored_trials
 
 log = logging.getLogger("silodp")
 

@@ -1,4 +1,4 @@
-"""What every model offers to the stack, and what its gradients share."""
+"""The base of every model: what it offers to the stack, and what clipped gradients share."""
 
 import functools
 import math
@@ -90,9 +90,7 @@ class Model:
         raise NotImplementedError
 
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        """(G, d) sum of the records' gradients, each scaled to norm at most `clip` (G,); 0 for a record that is not
-        finite.
-        """
+        """(G, d) sum of records' gradients, each scaled to norm at most `clip` (G,); 0 if not finite."""
         raise NotImplementedError
 
     def joint_gradient_sum(

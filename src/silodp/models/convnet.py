@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from silodp.models import gpu
@@ -14,7 +15,7 @@ from silodp.models.base import (
 )
 from silodp.models.cpu import convnet_kernels
 from silodp.models.cpu.convnet_maps import KERNEL, sides
-from silodp.models.gpu.convnet import chain_steps, tensor_clipped_sum, tensor_outputs
+from silodp.models.gpu.convnet_tensors import Shape, chain_steps, tensor_clipped_sum, tensor_outputs
 
 # Records worked on at once before points are cut: below it, products with a point's own matrices get too thin.
 RECORDS = 32
@@ -65,6 +66,10 @@ class ConvNet(Network):
         return tuple(blocks)
 
     @property
+    def shape(self) -> Shape:
+        return Shape(self.channels, self.side, self.classes, self.filters, self.sides)
+
+    @property
     def _sizes(self) -> convnet_kernels.Sizes:
         return self.channels, self.side, *self.filters, *self.hidden, self.classes
 
@@ -77,7 +82,7 @@ class ConvNet(Network):
         """The same logits by tensor operations, for any device."""
         out = weights.new_empty((len(weights), len(x), self.classes))
         for points, records in self.pieces(len(weights), len(x), weights.element_size()):
-            out[points, records] = tensor_outputs(self, weights[points], x[records])
+            out[points, records] = tensor_outputs(self.shape, self.blocks, weights[points], x[records])
         return out
 
     @zero_unless_finite
@@ -88,7 +93,11 @@ class ConvNet(Network):
 
     def plain_clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         """The same sum by tensor operations, for any device."""
-        return tensor_clipped_sum(self, weights, x, y, clip)
+        out = torch.zeros_like(weights, memory_format=torch.contiguous_format)
+        for points, records in self.pieces(len(weights), len(x), weights.element_size()):
+            piece = weights[points], x[records], y[records], clip[points]
+            out[points] += tensor_clipped_sum(self.shape, self.blocks, *piece)
+        return out
 
     def chain_steps(
         self,
@@ -105,7 +114,15 @@ class ConvNet(Network):
         """As in `Model`, by tensor operations."""
         if contracted:
             raise ValueError("convnet: local steps of this model may expand distances")
-        return chain_steps(self, weights, x, y, clip, stepsize, scale, draws)
+        # A chain holds its weights, their copy before a capture, and what a pair of a point and a record does.
+        size = max(int(self.workspace / weights.element_size() // (len(x) * (2 * self.size + self.pair_numbers()))), 1)
+        parts = [slice(start, start + size) for start in range(0, len(weights), size)]
+        rates = [(clip[part], stepsize[part], scale[:, part], draws) for part in parts]
+        steps = [
+            chain_steps(self.shape, self.blocks, weights[part], x, y, *rate)
+            for part, rate in zip(parts, rates, strict=True)
+        ]
+        return torch.cat(steps, 1)
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         return convnet_kernels.local_steps(self._sizes, weights, steps, self.workspace)

@@ -20,7 +20,7 @@ from silodp.datasets.own.guessing import MOST_CATEGORIES, Wishes, guess_schema
 from silodp.datasets.own.parsing import cell_texts, parse_column, records_of
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.task import WEAK
-from silodp.federation.experiment_data import limit_person_records
+from silodp.partition.experiment_data import limit_person_records
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20

@@ -17,9 +17,9 @@ import torch
 from silodp.datasets.own.encoding import encode_features, is_missing
 from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
 from silodp.datasets.own.schema import Schema, TableError, schema_from
-from silodp.federation.preprocessing import scale_to_bounds
 from silodp.files import reading, write_atomically
 from silodp.models import MODELS
+from silodp.partition.preprocessing import scale_to_bounds
 
 FORMAT = 2
 
@@ -46,7 +46,7 @@ class ReleasedModel:
         """The model for files that are written otherwise: keys of `Form`."""
         return replace(self, schema=replace(self.schema, form=replace(self.schema.form, **form)))
 
-    def read(self, path: Path) -> pd.DataFrame:
+    def read_records(self, path: Path) -> pd.DataFrame:
         """The rows of a file by the schema; other columns than features may be there or not."""
         schema = replace(self.schema, form=replace(self.schema.form, last_row=None))
         return records_of(path, read_table(path, schema.form, least=1), schema)

@@ -18,12 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets import Data
 from silodp.experiments.selection import RUN
 from silodp.experiments.task import POINT, WEAK, Task, task_at
 from silodp.experiments.training import run_trial
-from silodp.federation.trial_data import TrialData, build_model
+from silodp.partition.trial_data import TrialData, build_model
 
 # Silos, the largest, of which each is tried as the only one.
 MOST_ALONE = 20

@@ -1,4 +1,11 @@
-"""The least noise that keeps a promise: noise multipliers for a wanted (ε, δ)."""
+"""The least noise that keeps a promise: noise multipliers for a wanted (ε, δ).
+
+>>> from silodp.privacy.plan import Budget, Release
+>>> budget = Budget(n=1000, rounds=25, epsilon=1.0, delta=1e-5, batch_epsilon=1.0)
+>>> plan = PrivacyPlan("minibatch_sgd", budget, (Release("gradient", count=25, records=100, noise=0.05),))
+>>> round(calibrated_plan(plan).noise_multiplier, 3)
+2.4
+"""
 
 import dataclasses
 import math

@@ -1,6 +1,11 @@
 """A privacy plan: everything about an algorithm's privacy in one frozen object, for the trainer and the accountant.
 
-Noise and sensitivity are in units of the clip threshold L.
+Noise and sensitivity are in units of the clip threshold L. Ledgers store a plan's fields by name, but `shuffler` and
+`shuffled_sum`: one may be added with a default under which old lines promise what they did; none may be renamed,
+dropped or given another meaning.
+
+>>> Release("gradient", count=25, records=100, noise=0.05).noise_multiplier
+2.5
 """
 
 import functools
@@ -11,7 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from silodp.privacy.shuffling.p_vec import ShuffledSums
+    from typing import Any as ShuffledSums  # of p_vec, whose numbers are counted by what counts plans
 
 ADJACENCY = "replace one record of one silo"
 # Messages of a silo, above which no lattice resolves the losses.
@@ -78,7 +83,7 @@ def whitening(mixing: tuple[float, ...], count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Release:
-    """One kind of message of a silo.
+    """One kind of message of a silo. All fields are public: they follow from sizes and options, not from values.
 
     Attributes:
         count: messages of a silo that takes part in every round, local steps included.

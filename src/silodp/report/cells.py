@@ -16,7 +16,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.config.board import on_board
 from silodp.files import read_table, with_reading
 from silodp.verdicts.claims.base import data_set, holm
-from silodp.verdicts.claims.loading import read_protocol
+from silodp.verdicts.claims.claim_files import read_protocol
 from silodp.verdicts.comparisons import AHEAD, BEHIND, CELL, SAME
 from silodp.verdicts.decided import OPEN, WITHIN, outcomes
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from silodp.config.errors import project_root
 from silodp.config.loading import read_yaml
-from silodp.theory.registry import PAPERS
+from silodp.theory.theorem import PAPERS
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from silodp.config.errors import ConfigError
 from silodp.federation.interface import Federation, Query
-from silodp.federation.streams import Streams
 from silodp.silos.durable import write_private
 from silodp.silos.run_plan import RunPlan
 from silodp.silos.slots import Slot
 from silodp.silos.wire import FAULT, Refused, pack, unpack
+from silodp.streams import Streams
 
 log = logging.getLogger("silodp")
 

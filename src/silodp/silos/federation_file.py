@@ -156,7 +156,7 @@ class SiloFile(Strict):
 Section = TypeVar("Section", Federation, SiloFile)
 
 
-def _read(path: Path, section: type[Section]) -> Section:
+def _read_section(path: Path, section: type[Section]) -> Section:
     try:
         return section.model_validate(read_yaml(path))
     except ValidationError as error:
@@ -165,14 +165,14 @@ def _read(path: Path, section: type[Section]) -> Section:
 
 def read_silo(path: Path) -> SiloFile:
     """`silo.yaml` with its paths as seen from the working folder; ConfigError in one line."""
-    silo = _read(path, SiloFile)
+    silo = _read_section(path, SiloFile)
     named = {key: getattr(silo, key) for key in ("federation", "file", "ledger", "key")}
     return silo.model_copy(update={key: str(path.parent / place) for key, place in named.items() if place})
 
 
 def read_federation(path: Path) -> Federation:
     """`federation.yaml`; ConfigError in one line that names file, key, value and what is allowed."""
-    federation = _read(path, Federation)
+    federation = _read_section(path, Federation)
     for key, value, allowed in _faults(federation):
         raise ConfigError(f"{path}: {key}: {show_value(value)}: {allowed}")
     return federation

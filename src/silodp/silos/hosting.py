@@ -102,14 +102,14 @@ class Host:
             raise ConfigError(f"{error}: {allowed}") from None
         last, remind, least = None, 5.0 if self.is_local else _REMIND, self.federation.least
         try:
-            log.info("%s: waits for %s", self.address, self._named(silos))
+            log.info("%s: waits for %s", self.address, self._silo_names(silos))
             while len(came := lines.wait(least, remind)) < least:
                 if len(silos) - len(names := ended()) < least:
                     raise ConfigError(f"{self.path}: at_least: {least}: ended early: {', '.join(names)}")
                 if not self.is_local:
-                    log.info("still missing: %s", self._named(silos.keys() - came))
+                    log.info("still missing: %s", self._silo_names(silos.keys() - came))
             if len(came := lines.wait(len(silos), self.federation.wait)) < len(silos):
-                log.warning("goes on without %s", self._named(silos.keys() - came))
+                log.warning("goes on without %s", self._silo_names(silos.keys() - came))
             federation = RemoteFederation(
                 self.plan,
                 self.runs,
@@ -122,12 +122,12 @@ class Host:
 
             def say(round: int) -> None:
                 silent = [silo for silo, all_came in self.replied[round].items() if not all_came]
-                without = f": no reply of {self._named(silent)}" if silent else ""
+                without = f": no reply of {self._silo_names(silent)}" if silent else ""
                 log.info("round %d of %d%s", round + 1, self.plan.algorithm.rounds, without)
 
             last = finish(*train(federation, say))
         finally:
             lines.end(last)
 
-    def _named(self, silos: Iterable[int]) -> str:
+    def _silo_names(self, silos: Iterable[int]) -> str:
         return ", ".join(self.plan.names[silo] for silo in sorted(silos))

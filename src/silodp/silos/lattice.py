@@ -17,10 +17,10 @@ from torch import Tensor
 from silodp.federation.clipped_sums import Points, Records, Start
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.streams import Streams
 from silodp.models.base import Model
 from silodp.privacy.plan import PrivacyPlan, Release
 from silodp.silos.secret_draws import SecretDraws
+from silodp.streams import Streams
 
 # log2 of a message's noise in steps of its lattice, rounded down.
 DIGITS = 20

@@ -194,11 +194,11 @@ def join(
         grpc.channel_ready_future(channel).result(timeout=dial)
         call = channel.stream_stream(f"/{_SERVICE}/{_METHOD}")(iter(out.get, None), metadata=(("silo", name),))
         try:
-            first = _next_within(call, seconds)
+            first = _next_message(call, seconds)
             if first is None or len(first) != GREETING.size:
                 return None
             out.put(greeted(first))
-            while (question := _next_within(call, seconds)) is not None:
+            while (question := _next_message(call, seconds)) is not None:
                 if len(question) == len(END) and hmac.compare_digest(question[:24], END[:24]):
                     return question[24:]
                 out.put(reply(question))
@@ -208,7 +208,7 @@ def join(
             call.cancel()
 
 
-def _next_within(call: Any, seconds: float) -> bytes | None:
+def _next_message(call: Any, seconds: float) -> bytes | None:
     """The next message, which is read when this is called; None at the stream's end, or after `seconds`."""
     patience = threading.Timer(seconds, call.cancel)
     patience.daemon = True

@@ -64,7 +64,7 @@ class Silo:
             return FAULT
 
     def _reply(self, question: bytes, deadline: float) -> bytes:
-        number, points = self._read(question)
+        number, points = self._read_question(question)
         stored = self.store.find(number, question)
         if stored is not None:
             return stored
@@ -82,11 +82,11 @@ class Silo:
     def is_question(self, question: bytes) -> bool:
         """Whether the bytes are a question of an open slot of this run, at weights within ±B."""
         try:
-            return not self.store.is_dead(self._read(question)[0])
+            return not self.store.is_dead(self._read_question(question)[0])
         except Refused:
             return False
 
-    def _read(self, question: bytes) -> tuple[int, np.ndarray]:
+    def _read_question(self, question: bytes) -> tuple[int, np.ndarray]:
         number, points = unpack(question, self.run, self.size)
         if not number < len(self.slots):
             raise Refused("slot")

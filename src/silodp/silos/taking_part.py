@@ -27,10 +27,10 @@ from silodp.silos.durable import locked, sync_folder, write_private
 from silodp.silos.federation_file import form_digest, read_federation, read_silo
 from silodp.silos.keys import check_dates, fingerprint, own_pair, spoken
 from silodp.silos.ledger import Ledger, opened
-from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
 from silodp.silos.silo import PunctualReplies, Silo
+from silodp.silos.silo_records import read_silo_records
 from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, pack
 
 log = logging.getLogger("silodp")
@@ -41,7 +41,7 @@ _DIAL = 10.0
 _TIMED = 20
 
 
-class Part:
+class Participation:
     """`silo.yaml` and `federation.yaml` worked out; with `address`, a `unix:` socket, no certificate is needed."""
 
     def __init__(self, path: Path, address: str | None = None):
@@ -87,7 +87,7 @@ def fingerprints(plan: RunPlan, code: bytes, where: Path) -> Iterator[str]:
         yield f"{name}: {spoken(bytes.fromhex(digest)) or 'none yet'}"
 
 
-def time_replies(part: Part, is_resumed: bool = False) -> float:
+def time_replies(part: Participation, is_resumed: bool = False) -> float:
     """Seconds of the longest of 20 replies, of a silo of the same size with made-up records.
 
     ConfigError: longer than `reply_after`, in a run that is not resumed; near it, a warning.
@@ -119,7 +119,7 @@ def time_replies(part: Part, is_resumed: bool = False) -> float:
 class Membership:
     """A silo's run between greeting and the coordinator's end; the first question that is wholly right is charged."""
 
-    def __init__(self, part: Part, silo: Silo, nonce: bytes, code: bytes, ledger: Ledger):
+    def __init__(self, part: Participation, silo: Silo, nonce: bytes, code: bytes, ledger: Ledger):
         self.part, self.silo, self.nonce, self.code, self._ledger = part, silo, nonce, code, ledger
         self.is_charged = any(line["about"].get("run") == silo.run.hex() for line in ledger.charges)
         self.replies = PunctualReplies(silo, part.federation.reply_after)
@@ -203,12 +203,12 @@ def _unreachable(address: str) -> str:
 
 
 @contextmanager
-def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
+def membership(part: Participation, code: bytes, again: bool) -> Iterator[Membership]:
     """The run of this federation: the unfinished one, or a new one."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     part.pins()
     with locked(part.ledger / ".join.lock", f"{part.ledger}: another join of this silo is running: must end first"):
-        records, departures = read_own(part.silo, part.federation)
+        records, departures = read_silo_records(part.silo, part.federation)
         for departure in departures:
             log.warning("%s: %s", part.silo.file, departure)
         with opened(part.ledger) as ledger:
@@ -232,7 +232,9 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
             sync_folder(place)
 
 
-def _run_folder(part: Part, code: bytes, again: bool, ledger: Ledger, file: str) -> tuple[Path, dict[str, Any]]:
+def _run_folder(
+    part: Participation, code: bytes, again: bool, ledger: Ledger, file: str
+) -> tuple[Path, dict[str, Any]]:
     """The folder of the run that is resumed or begun, and its `run.json`; `file` is its records' keyed digest."""
     runs = part.ledger / "runs"
     known = [(path.parent, json.loads(path.read_text())) for path in sorted(runs.glob("*/run.json"))]
@@ -263,7 +265,7 @@ def _run_folder(part: Part, code: bytes, again: bool, ledger: Ledger, file: str)
     return place, about
 
 
-def _draw_declared(part: Part, records: Records, order: bytes) -> Records:
+def _draw_declared(part: Participation, records: Records, order: bytes) -> Records:
     """As many records as are declared, the same after a restart."""
     x, y = records
     draws = SecretDraws(hashlib.sha256(b"drawn records" + order).digest())
@@ -271,7 +273,7 @@ def _draw_declared(part: Part, records: Records, order: bytes) -> Records:
     return x[chosen], y[chosen]
 
 
-def _charge(part: Part, ledger: Ledger, run: bytes) -> None:
+def _charge(part: Participation, ledger: Ledger, run: bytes) -> None:
     federation, silo = part.federation, part.federation.silos[part.silo.name]
     about: dict[str, Any] = {"file": Path(part.silo.file).name, "run": run.hex(), "title": federation.title}
     about |= {"silo": part.silo.name, "algorithm": federation.algorithm.name, "M": federation.participants}

@@ -1,7 +1,7 @@
 """Theorems of the three papers as functions, their step-size schedules, and problems whose constants are known.
 
 `THEOREMS["convex-2.1"](n=…, d=…, …)` gives a `Result`. Pure: no training, configuration or files here.
-Read `registry.py` first, then the folder of a paper.
+Read `theorem.py` first, then the folder of a paper.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ import silodp.theory.convex.upper
 import silodp.theory.nonconvex.privacy
 import silodp.theory.nonconvex.upper  # noqa: F401
 from silodp.theory.convex.schedules import SCHEDULES, Schedule, Stage
-from silodp.theory.registry import AssumptionError, Result, Symbol, Theorem, describe, list_theorems, registered
+from silodp.theory.theorem import AssumptionError, Result, Symbol, Theorem, describe, list_theorems, registered
 
 THEOREMS: Mapping[str, Theorem] = MappingProxyType(registered())
 

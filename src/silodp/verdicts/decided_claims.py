@@ -31,7 +31,7 @@ def decided_verdict(claim: str, asked: Decided, cells: Iterable[Cell], power: fl
     Useless cells and those of one mechanism say nothing. Nothing is confirmed without a cell that is not run.
     """
     about = cells_of(asked, cells)
-    run = [cell for cell in about if cell["trials"] and not _apart(cell)]
+    run = [cell for cell in about if cell["trials"] and not _is_left_out(cell)]
     lacking = sorted({cell["data_set"] for cell in about if not cell["trials"]})
     found = {"on_average": _average(asked, run, lacking), "at_every": _every(run, lacking)}
     if any(pair.stated is not None for pair in asked.pairs):
@@ -39,7 +39,7 @@ def decided_verdict(claim: str, asked: Decided, cells: Iterable[Cell], power: fl
     verdict, numbers, _ = found[asked.verdict]
     notes = [asked.note] if asked.note else []
     notes += [f"not run: {', '.join(lacking)}"] if lacking else []
-    apart = sum(map(_apart, about))
+    apart = sum(map(_is_left_out, about))
     notes += [f"counted apart as useless or of one mechanism: {apart}"] if apart else []
     if found["on_average"][0] == Verdict.CONFIRMED and any(_within_margin(rows) for rows in _groups(run).values()):
         notes.append("on average below the margin")
@@ -59,11 +59,11 @@ def mean_rows(cells: Sequence[Cell], claim: str = "") -> list[dict[str, Any]]:
     """Rows of `MEANS`: the mean difference over the cells of each family, data set and pair that count."""
     found = []
     for key, rows in _groups(cells).items():
-        run = [cell for cell in rows if cell["trials"] and not _apart(cell)]
+        run = [cell for cell in rows if cell["trials"] and not _is_left_out(cell)]
         names = dict(zip(("family", "data_set", "first", "second"), key, strict=True))
         counts = {
             "cells": len(run),
-            "apart": sum(map(_apart, rows)),
+            "apart": sum(map(_is_left_out, rows)),
             "lacking": sum(not cell["trials"] for cell in rows),
         }
         value, low, high, _ = _mean(run) if run else (*_NOTHING, math.nan)
@@ -81,7 +81,7 @@ def cells_of(asked: Decided, cells: Iterable[Cell]) -> list[Cell]:
     for cell in cells:
         of = data_set(cell["experiment"])
         if cell["family"] == asked.family and least <= cell["epsilon"] <= most and of in (asked.data_sets or [of]):
-            for one in (cell, _turned(cell)):
+            for one in (cell, _swap_sides(cell)):
                 if pair := asked.pair_of(one["first"], one["second"]):
                     limit = {"data_set": of, "limit": cell["margin"] * pair.never_worse, "stated": pair.stated}
                     found.append({**one, **limit})
@@ -93,7 +93,7 @@ def power_of(claim: str, table: pd.DataFrame | None) -> float:
     return math.nan if table is None else float(table.loc[table["claim"] == claim, "all"].min())
 
 
-def _turned(cell: Cell) -> dict[str, Any]:
+def _swap_sides(cell: Cell) -> dict[str, Any]:
     """The same cell as second − first."""
     row = dict(cell) | {"first": cell["second"], "second": cell["first"]}
     if cell["trials"]:
@@ -101,7 +101,7 @@ def _turned(cell: Cell) -> dict[str, Any]:
     return row
 
 
-def _apart(cell: Cell) -> bool:
+def _is_left_out(cell: Cell) -> bool:
     return bool(cell["useless"] or cell["same_mechanism"])
 
 

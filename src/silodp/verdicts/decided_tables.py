@@ -12,14 +12,23 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from silodp.experiments.task import POINT
-from silodp.federation.streams import Streams
 from silodp.files import NON_PRIVATE, read_parquet, write_parquet
+from silodp.streams import Streams
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.claim_file import Decided
 from silodp.verdicts.comparisons import AHEAD, BEHIND
 from silodp.verdicts.decided import OPEN, WITHIN, Choices, estimate, interval, outcomes, swapped_estimates
 from silodp.verdicts.decided_claims import keeps
-from silodp.verdicts.decided_trials import BLOCK, COPY, GATED, Part, make_pilot, stored_trials, trial_data, trial_files
+from silodp.verdicts.decided_trials import (
+    BLOCK,
+    COPY,
+    GATED,
+    FamilySetting,
+    make_pilot,
+    stored_trials,
+    trial_data,
+    trial_files,
+)
 
 COLUMNS = ["family", "experiment", "reading", "M", "R", "epsilon", "first", "second", "trials", "difference"]
 COLUMNS += ["low", "high", "low_90", "high_90", "margin", "useless", "same_mechanism", "outcome"]
@@ -48,7 +57,7 @@ def choices_of(rows: pd.DataFrame) -> tuple[Choices, list[str], pd.DataFrame]:
     return Choices(losses.to_numpy(), errors.to_numpy(), slices), list(groups), points
 
 
-def pilot_errors(part: Part, pair: Sequence[str]) -> NDArray:
+def pilot_errors(part: FamilySetting, pair: Sequence[str]) -> NDArray:
     """Test errors of both names of a pair at their best points of the pilot, (2, trials, ε)."""
     found, rows = [], make_pilot(part)
     for name in pair:
@@ -65,7 +74,7 @@ def planned_trials(differences: NDArray, margin: float) -> int:
     return next(wanted, LARGEST)
 
 
-def plan_rows(parts: Sequence[Part], margin: float, claims: Mapping[str, Decided]) -> list[dict[str, Any]]:
+def plan_rows(parts: Sequence[FamilySetting], margin: float, claims: Mapping[str, Decided]) -> list[dict[str, Any]]:
     """T of one data set in one family, and the simulated share of each outcome at five truths, a row a pair and truth.
 
     T is the largest that one of the family's `pairs` asks for. A simulated run has the pilot's variances and
@@ -108,15 +117,15 @@ def plan_rows(parts: Sequence[Part], margin: float, claims: Mapping[str, Decided
     return found + of_claims
 
 
-def _kept(part: Part, name: str, *sides: str) -> Path:
+def _kept_file(part: FamilySetting, name: str, *sides: str) -> Path:
     """The file that keeps what is made of the sides' trials, named after these."""
     content = hashlib.sha256()
     for file in [file for side in sides for file in trial_files(part, side)]:
         content.update(file.read_bytes())
-    return part.place / f"{name}_{sides[0].replace(':', '_')}_{content.hexdigest()[:12]}.parquet"
+    return part.trials_folder / f"{name}_{sides[0].replace(':', '_')}_{content.hexdigest()[:12]}.parquet"
 
 
-def errors_of(part: Part, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+def errors_of(part: FamilySetting, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """A side's errors and choices, made where they are missing; None until all its trials are there.
 
     Errors have ε in columns; the first row is the procedure's, the others are bootstrap draws. Choices are points with
@@ -124,7 +133,7 @@ def errors_of(part: Part, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None
     """
     if (rows := stored_trials(part, side)) is None:
         return None
-    files = [_kept(part, name, side) for name in ("errors", "chosen")]
+    files = [_kept_file(part, name, side) for name in ("errors", "chosen")]
     if not all(file.exists() for file in files):
         data, epsilons, points = choices_of(rows)
         generator = Streams(part.run.seed).generator("decided", part.name, part.experiment, "bootstrap")
@@ -134,12 +143,12 @@ def errors_of(part: Part, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None
     return read_parquet(files[0]), read_parquet(files[1])
 
 
-def flips_of(part: Part) -> pd.DataFrame | None:
+def flips_of(part: FamilySetting) -> pd.DataFrame | None:
     """The gate's differences where whole trials swap both copies: ε in columns, a row a flip."""
     first, second = (stored_trials(part, side) for side in (GATED, COPY))
     if first is None or second is None:
         return None
-    file = _kept(part, "flips", GATED, COPY)
+    file = _kept_file(part, "flips", GATED, COPY)
     if not file.exists():
         ours, epsilons, _ = choices_of(first[first["epsilon"].notna()])
         theirs, *_ = choices_of(second)
@@ -152,7 +161,7 @@ def flips_of(part: Part) -> pd.DataFrame | None:
     return read_parquet(file)
 
 
-def same_mechanism_share(part: Part, chosen: pd.DataFrame, epsilon: float) -> float:
+def same_mechanism_share(part: FamilySetting, chosen: pd.DataFrame, epsilon: float) -> float:
     """Share of splits that choose FedProx-SPIDER with phases of one round and minibatch SGD's noise, within 0.1 %."""
     sizes = trial_data(part)(0).sizes
     ours, theirs = (part.task(name).plans(epsilon, 1, sizes)[0].releases[0] for name in ("fedprox_spider", GATED))
@@ -161,7 +170,7 @@ def same_mechanism_share(part: Part, chosen: pd.DataFrame, epsilon: float) -> fl
     return float(rows.loc[rows["epsilon"] == str(float(epsilon)), "share"].sum()) * alike
 
 
-def cell_rows(part: Part, margin: float, constant: float) -> list[dict[str, Any]]:
+def cell_rows(part: FamilySetting, margin: float, constant: float) -> list[dict[str, Any]]:
     """A row of `COLUMNS` a pair and ε, with its draws (`draws`) and both sides' errors (`levels`) behind them.
 
     Where a side's trials are not all there, a row is open and has no numbers.
@@ -189,7 +198,7 @@ def cell_rows(part: Part, margin: float, constant: float) -> list[dict[str, Any]
     return found
 
 
-def gate_row(name: str, parts: Sequence[Part]) -> dict[str, Any]:
+def gate_row(name: str, parts: Sequence[FamilySetting]) -> dict[str, Any]:
     """The gate of a family over its settings that are run: cells whose interval leaves out 0, the limit, mean z²."""
     rejected, squares, counts = 0, [], {}
     for part in parts:
@@ -198,7 +207,7 @@ def gate_row(name: str, parts: Sequence[Part]) -> dict[str, Any]:
             continue
         sizes = flips.abs()
         # One sign for all settings of an experiment; experiments are independent, so rows of theirs may be added.
-        counts[part.place] = (sizes > sizes.quantile(0.95)).sum(axis=1)
+        counts[part.trials_folder] = (sizes > sizes.quantile(0.95)).sum(axis=1)
         for epsilon in flips:
             differences = (first[0][epsilon] - second[0][epsilon]).to_numpy()
             value, se = differences[0], differences[1:].std(ddof=1)

@@ -16,13 +16,13 @@ import torch
 from silodp.algorithms import families
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Setting
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import trained_as
-from silodp.federation.trial_data import TrialData, draw_partition, load_dataset, prepare
 from silodp.files import NON_PRIVATE, read_parquet, write_parquet
+from silodp.partition.trial_data import TrialData, draw_partition, load_dataset, prepare
 from silodp.verdicts.claims.base import data_set
 
 # Trials in which a point that the publication did not train in every trial of the pilot is tried first.
@@ -36,7 +36,7 @@ GATED, COPY = "minibatch_sgd", "minibatch_sgd:again"
 
 
 @dataclass(frozen=True)
-class Part:
+class FamilySetting:
     """One setting of one experiment of the family `name`; `folder` holds the runs."""
 
     name: str
@@ -62,7 +62,7 @@ class Part:
         return [(first, second) for first, second in [*self.family["pairs"], *self.family.get("beside", [])]]
 
     @property
-    def place(self) -> Path:
+    def trials_folder(self) -> Path:
         return self.folder / self.name / self.experiment / self.setting.name
 
     def sides(self) -> dict[str, list[str]]:
@@ -119,17 +119,19 @@ class Part:
         return grid.merge(known, how="left", on=["algorithm", *POINT])
 
 
-def parts_of(protocol: Mapping[str, Any], name: str, folder: Path) -> Iterator[Part]:
+def parts_of(protocol: Mapping[str, Any], name: str, folder: Path) -> Iterator[FamilySetting]:
     """Every setting of every experiment of a family."""
     family = protocol["families"][name]
     for experiment in family["experiments"]:
         run, config = experiment_of(Path("results") / family["publication"] / "config.json", experiment)
         device = protocol["data_sets"][data_set(experiment)].get("device", run.device)
         run = run.model_copy(update={"seed": protocol["seed"], "device": device})
-        yield from (Part(name, family, experiment, config, run, setting, folder) for setting in config.settings)
+        yield from (
+            FamilySetting(name, family, experiment, config, run, setting, folder) for setting in config.settings
+        )
 
 
-def trial_data(part: Part) -> Callable[[int], TrialData]:
+def trial_data(part: FamilySetting) -> Callable[[int], TrialData]:
     """Trial → its records; ConfigError where this machine lacks the device."""
     if part.run.device.startswith("cuda") and not torch.cuda.is_available():
         key = f"config/claims/decided.yaml: data_sets.{data_set(part.experiment)}.device"
@@ -143,7 +145,7 @@ def trial_data(part: Part) -> Callable[[int], TrialData]:
     return load
 
 
-def train_points(part: Part, points: pd.DataFrame, trials: Iterable[int], purpose: str) -> pd.DataFrame:
+def train_points(part: FamilySetting, points: pd.DataFrame, trials: Iterable[int], purpose: str) -> pd.DataFrame:
     """Rows (algorithm, trial, POINT, train_loss, test_error) of `points` (algorithm, POINT) in every trial.
 
     No row depends on which points and trials are trained beside it.
@@ -164,7 +166,7 @@ def _join_rows(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([table for table in tables if len(table)], ignore_index=True)
 
 
-def pilot(part: Part) -> pd.DataFrame:
+def pilot(part: FamilySetting) -> pd.DataFrame:
     """Rows (side, algorithm, trial, POINT, train_loss, test_error) of every point that may be choosable.
 
     Trials, batches and noise are the publication's. Where that has a point's mean over all of them, a paired standard
@@ -184,7 +186,7 @@ def pilot(part: Part) -> pd.DataFrame:
     if len(unknown):
         rows = _join_rows([rows, train_points(part, unknown, range(SCREENED), "grid")])
         going = []
-        for key, wide in _wide(rows.merge(sides)):
+        for key, wide in _losses_by_point(rows.merge(sides)):
             wide = wide.reindex(range(part.config.trials))
             means = wide.mean().where(wide.notna().all(), math.inf)
             first = wide[:SCREENED]
@@ -197,7 +199,7 @@ def pilot(part: Part) -> pd.DataFrame:
     return rows.merge(sides)
 
 
-def _wide(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, float], pd.DataFrame]]:
+def _losses_by_point(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, float], pd.DataFrame]]:
     """((side, ε), training losses: a row a trial and a column a point), for every side and ε."""
     scored = rows.assign(train_loss=rows["train_loss"].fillna(math.inf))
     for key, own in scored.groupby(["side", "epsilon"], dropna=False, sort=False):
@@ -210,7 +212,7 @@ def choosable(rows: pd.DataFrame) -> pd.DataFrame:
     Of points with the same loss in every trial, as clips that clip nothing, the first stands for all.
     """
     found = []
-    for (side, epsilon), wide in _wide(rows):
+    for (side, epsilon), wide in _losses_by_point(rows):
         whole = wide.loc[:, wide.notna().all()].T.drop_duplicates().T
         apart = whole.sub(whole[whole.mean().idxmin()], axis=0)
         near_best = apart.mean() <= CHOOSABLE * apart.sem()
@@ -219,29 +221,29 @@ def choosable(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def make_pilot(part: Part) -> pd.DataFrame:
+def make_pilot(part: FamilySetting) -> pd.DataFrame:
     """The stored pilot, made where it is missing."""
-    file = part.place / "pilot.parquet"
+    file = part.trials_folder / "pilot.parquet"
     if not file.exists():
         write_parquet(pilot(part), file)
     return part.of_grid(file)
 
 
-def stored_trials(part: Part, side: str) -> pd.DataFrame | None:
+def stored_trials(part: FamilySetting, side: str) -> pd.DataFrame | None:
     """The rows of a side's trials; None until all are there."""
     files = list(trial_files(part, side))
     whole = bool(files) and all(file.exists() for file in files)
     return pd.concat(map(part.of_grid, files), ignore_index=True) if whole else None
 
 
-def trial_files(part: Part, side: str) -> dict[Path, range]:
+def trial_files(part: FamilySetting, side: str) -> dict[Path, range]:
     """Files of a side's fresh trials, `BLOCK` a file, and their numbers, which go on from the pilot's."""
     firsts, start = range(0, part.trials, BLOCK), part.config.trials
-    folder = part.place / side.replace(":", "_")
+    folder = part.trials_folder / side.replace(":", "_")
     return {folder / f"trials_{first}.parquet": range(start + first, start + first + BLOCK) for first in firsts}
 
 
-def make_trials(part: Part, side: str) -> None:
+def make_trials(part: FamilySetting, side: str) -> None:
     """The fresh trials of a side's choosable points, made where they are missing; the gate's copy has own streams."""
     files = trial_files(part, side)
     for file in [file for file in files if file.exists()]:

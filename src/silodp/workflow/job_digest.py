@@ -108,14 +108,14 @@ class RunPlan(Outputs):
         # What decides which points are trained, and whose files a job takes, decides no training.
         excluded = ["silodp.experiments.made_for"] + ["silodp.experiments.race"] * (job != "race")
         if device == "cpu":
-            excluded += ["silodp.models.gpu.convnet", "silodp.models.gpu.triton_steps"]
+            excluded += ["silodp.models.gpu.convnet_tensors", "silodp.models.gpu.triton_steps"]
         noises = {*(one.noise for one in options), *(one.noise for one in variants)}
         if noises.isdisjoint({"calibrated", "favourable"}):
             excluded += ["silodp.privacy.calibration"]
         if "shuffled" not in [one.summation for one in variants]:
             excluded += ["silodp.privacy.shuffling.shuffled_plan", "silodp.federation.shuffled_sum"]
         if not any(one.schedule for one in options):
-            excluded += ["silodp.experiments.schedules", "silodp.theory.convex.schedules"]
+            excluded += ["silodp.experiments.prescribed_points", "silodp.theory.convex.schedules"]
         entries = [*self._entries("silodp.algorithms", algorithms), MODULES[config.model.name]]
         return self._code(job, *entries, excluded=excluded, data=self._data(config))
 

@@ -10,8 +10,8 @@ import torch
 from silodp.datasets import DATASETS
 from silodp.experiments.checkins.comparison import COLUMNS, NON_PRIVATE, Trial, clients_of, compare
 from silodp.experiments.checkins.protocols import PROTOCOLS
-from silodp.federation.streams import Streams
 from silodp.models.linear import Logistic
+from silodp.streams import Streams
 
 STEPS = (0.25, 1.0)
 

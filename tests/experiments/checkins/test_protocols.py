@@ -20,10 +20,10 @@ from silodp.experiments.checkins.protocols import (
     sliding,
     train,
 )
-from silodp.federation.streams import Streams
 from silodp.models.linear import Linear, Logistic
-from silodp.privacy.shuffling.amplification import clones_epsilon
+from silodp.privacy.shuffling.local_reports import clones_epsilon
 from silodp.privacy.shuffling.unit_vectors import best_cap
+from silodp.streams import Streams
 from silodp.theory import THEOREMS
 
 DELTA = 1e-6

@@ -16,8 +16,8 @@ from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
 from silodp.models import MODELS, gpu
 from silodp.models.base import Steps, sequential_steps
-from silodp.models.gpu import convnet
-from silodp.models.gpu.convnet import Shape, piece_sum
+from silodp.models.gpu import convnet_tensors
+from silodp.models.gpu.convnet_tensors import piece_sum
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton's programs are imported
@@ -185,7 +185,7 @@ def test_a_devices_noise_is_a_stream_of_its_own_that_its_name_decides(on_device)
 @pytest.mark.slow
 def test_the_compiler_follows_a_piece_of_the_sums_as_one_graph():
     model, weights, x, y, clip = example("convnet", "float32")
-    arguments = Shape.of_network(model), model.unpacked(weights), x[0], y[0], clip
+    arguments = model.shape, model.unpacked(weights), x[0], y[0], clip
     compiled = torch.compile(piece_sum, fullgraph=True, dynamic=False, backend="eager")
     torch.testing.assert_close(compiled(*arguments), piece_sum(*arguments))
 
@@ -199,8 +199,8 @@ def test_every_shape_of_a_piece_is_compiled(monkeypatch):
         "compile",
         lambda form, **options: compile_with(form, backend=lambda g, i: graphs.append(g) or g, **options),
     )
-    compiled = convnet._compiled_piece_sum.__wrapped__()
+    compiled = convnet_tensors._compiled_piece_sum.__wrapped__()
     for records in range(2, 14):
         images, labels = x[0, :1].repeat(records, 1), y[0, :1].repeat(records)
-        compiled(Shape.of_network(model), model.unpacked(weights), images, labels, clip)
+        compiled(model.shape, model.unpacked(weights), images, labels, clip)
     assert len(graphs) == 12

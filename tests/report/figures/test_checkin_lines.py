@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from silodp.privacy.shuffling.amplification import amplification_table
+from silodp.privacy.shuffling.local_reports import amplification_table
 from silodp.report.figures.checkin_lines import BAND, LINES, amplified_epsilon
 
 

@@ -16,10 +16,10 @@ from small import ROOT
 from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import write_csv
 from silodp.report.figures import delivered_vs_claimed, error_vs_epsilon, save, slices
-from silodp.report.page import figures
-from silodp.report.page.board import board
+from silodp.report.page import figure_list
 from silodp.report.page.build import build
-from silodp.report.page.figures import anchor
+from silodp.report.page.figure_list import anchor
+from silodp.report.page.leaderboard_page import board
 
 EVIL = '"><script>alert(1)</script><img src=http://x>'
 
@@ -219,4 +219,4 @@ def test_every_published_figure_is_on_its_page():
 
 
 def test_a_run_without_a_board_has_no_section(tmp_path):
-    assert board(figures.Page(tmp_path, tmp_path)) == []
+    assert board(figure_list.Page(tmp_path, tmp_path)) == []

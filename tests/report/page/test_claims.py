@@ -11,8 +11,8 @@ from small import ROOT
 from silodp.files import write_csv
 from silodp.report.page.build import build
 from silodp.report.page.claims import read_claims, shown_claims
-from silodp.report.page.figures import Page as Folder
-from silodp.verdicts.claims.loading import load_claims
+from silodp.report.page.figure_list import Page as Folder
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.rows import COLUMNS, is_corrected
 from silodp.verdicts.words import AGAINST
 

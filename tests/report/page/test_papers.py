@@ -3,7 +3,7 @@
 import pandas as pd
 
 from silodp.report.cells import PUBLISHED, cells_of
-from silodp.report.page.figures import Page
+from silodp.report.page.figure_list import Page
 from silodp.report.page.papers import paper_sentence
 from silodp.report.paper_figures import paper_figures
 

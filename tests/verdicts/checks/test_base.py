@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.verdicts.checks import run_check
 from silodp.verdicts.checks.base import Context, Sweep, bounded, equals, judge_interval, judge_slope, sweep_rows
-from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
+from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
 from silodp.verdicts.statistics import Interval
 from silodp.verdicts.words import AS_PRINTED
 

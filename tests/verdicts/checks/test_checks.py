@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from wrong_theorems import last_row, measured_once, planted, times
 
-from silodp.federation.streams import Streams
-from silodp.theory.registry import AssumptionError
+from silodp.streams import Streams
+from silodp.theory.theorem import AssumptionError
 from silodp.verdicts.checks import rates_checkins, run_check, svrg_against_sgd, upper_bounds
 from silodp.verdicts.checks.amplification import laws
 from silodp.verdicts.checks.base import Context

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.verdicts.checks import gradient_counts, run_check
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.prescribed_runs import run_schedule

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from wrong_theorems import last_row, planted
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.verdicts.checks import run_check
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.hybrid_privacy import _printed_slope, _sweeps

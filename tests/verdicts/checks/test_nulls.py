@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.verdicts.checks import CHECKS, run_check
 from silodp.verdicts.checks.base import Context, NeverReached, against_nulls, row
 from silodp.verdicts.checks.rates_nonconvex import _printed_bound, _silos

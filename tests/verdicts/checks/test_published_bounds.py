@@ -15,7 +15,7 @@ import pytest
 from published import one_in_five
 from small import ROOT
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.checks.base import Context, row, sweep_rows, table
 from silodp.verdicts.checks.stack import NULLS, replace_algorithms

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from wrong_theorems import last_row, measured_once, planted
 
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
 from silodp.privacy.shuffling.shuffled_gaussian import ShuffledNoise
+from silodp.streams import Streams
 from silodp.theory import THEOREMS
 from silodp.theory.problems.known import Quadratic
-from silodp.theory.registry import AssumptionError
+from silodp.theory.theorem import AssumptionError
 from silodp.verdicts.checks import shuffled_records
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.shuffled_records import AXES, SILOS, AlikeSilos, _records, _schedule, _sweeps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.theory.problems.known import SmoothNonconvex
 from silodp.verdicts.checks import spider_runs
 from silodp.verdicts.checks.base import Context

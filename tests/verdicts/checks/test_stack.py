@@ -8,9 +8,9 @@ from silodp.algorithms import ALGORITHMS
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.prox import ball
-from silodp.federation.streams import Streams
 from silodp.models.linear import Logistic
 from silodp.privacy.plan import Release
+from silodp.streams import Streams
 from silodp.theory.problems.known import LinearOnBall, LogisticOnBall, Quadratic
 from silodp.verdicts.checks.prescribed_runs import prescribe, run_schedule, silo_records
 from silodp.verdicts.checks.stack import COHORT, TrialFederation, run

@@ -5,8 +5,8 @@ from planted import claim, folder
 
 from silodp.config.loading import known_experiments
 from silodp.verdicts.claims.base import data_set, holm
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.delivered import delivered_epsilon
-from silodp.verdicts.claims.loading import load_claims
 
 # Of insurance_linear: M = 10 and 5, eight ε.
 EPSILONS = (0.125, 0.25, 0.5, 1, 2, 3, 5, 10)

@@ -11,8 +11,8 @@ from silodp.config.board import on_board
 from silodp.files import write_csv
 from silodp.jobs.__main__ import main as run_job
 from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.deciding import decide
-from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import is_corrected
 
 PUBLISHED = ROOT / "results" / "published"

@@ -15,9 +15,9 @@ from silodp.verdicts import checks
 from silodp.verdicts.claims import expressions
 from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.claim_file import BoundsVerdicts, ExactExpression, Formula, FormulaValues
+from silodp.verdicts.claims.claim_files import coverage, load_claims
 from silodp.verdicts.claims.expressions import EXPRESSIONS, evaluated, expression
 from silodp.verdicts.claims.identity import same_iterates
-from silodp.verdicts.claims.loading import coverage, load_claims
 
 # C4 is decided by its formulas alone.
 MOVED = {("gradient_counts", "convex-2.4")}

@@ -14,14 +14,14 @@ import pandas as pd
 from torch import Tensor
 
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run_keys import Run
 from silodp.datasets import Data
 from silodp.experiments.checkins.protocols import PROTOCOLS, CheckInProtocol, Points, Shape, caps, local_epsilon, train
 from silodp.experiments.training import evaluate
-from silodp.federation.partition import Partition
-from silodp.federation.streams import Streams
-from silodp.federation.trial_data import build_model, prepare
 from silodp.models.base import Model
+from silodp.partition.partition import Partition
+from silodp.partition.trial_data import build_model, prepare
+from silodp.streams import Streams
 
 COLUMNS = ["experiment", "protocol", "bound", "amplified", "n", "slots", "p0", "delta", "epsilon", "epsilon0"]
 COLUMNS += ["report_norm", "step", "updates_mean", "dummies_mean", "trials", "train_loss_mean"]

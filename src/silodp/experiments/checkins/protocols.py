@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from silodp.experiments.checkins.kernel import Walk, compiled_walk
-from silodp.federation.streams import Streams
 from silodp.models.base import Model, within_reach
 from silodp.models.cpu import kernels
 from silodp.models.linear import Linear
-from silodp.privacy.shuffling.amplification import clones_delta, sampled_delta
+from silodp.privacy.shuffling.local_reports import clones_delta, sampled_delta
 from silodp.privacy.shuffling.unit_vectors import Cap, best_cap
+from silodp.streams import Streams
 from silodp.theory.checkins.privacy import averaged, fixed_window, shuffled, sliding_window
 
 Slots = list[NDArray[np.int64]]

@@ -32,10 +32,10 @@ def delivered_epsilon(event: "dp_event.DpEvent | PrivacyPlan", delta: float) -> 
     if isinstance(event, PrivacyPlan):
         return ends([replace(event, budget=replace(event.budget, delta=delta))])
     counts: Counts = {}
-    return ends_of(counts if _read(event, 1, counts) else None, delta)
+    return ends_of(counts if _count_event(event, 1, counts) else None, delta)
 
 
-def _read(event: Any, count: int, counts: "Counts") -> bool:
+def _count_event(event: Any, count: int, counts: "Counts") -> bool:
     """Adds the event's messages to `counts`; False if one of them is not private."""
     from silodp.privacy.message_counts import draws
 
@@ -45,9 +45,9 @@ def _read(event: Any, count: int, counts: "Counts") -> bool:
     if name == "SelfComposedDpEvent":
         if event.count < 0 or event.count != int(event.count):
             raise ValueError(f"composition count = {event.count}: must be a whole number, at least 0")
-        return _read(inner, count * int(event.count), counts)
+        return _count_event(inner, count * int(event.count), counts)
     if name == "ComposedDpEvent":
-        return all([_read(part, count, counts) for part in event.events])  # every part is to be checked
+        return all([_count_event(part, count, counts) for part in event.events])  # every part is to be checked
     if name not in _HOW or type(inner).__name__ != "GaussianDpEvent":
         raise ValueError(f"event {name}({type(inner).__name__}): only Gaussian releases are supported")
     n, K = (1, 1) if inner is event else (event.source_dataset_size, event.sample_size)

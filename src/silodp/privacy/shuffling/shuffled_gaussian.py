@@ -20,7 +20,7 @@ from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.shuffling.p_vec import bisect_to_private_side
 from silodp.theory.convex.privacy import shuffled_noise as theorem_4_1
 from silodp.theory.convex.privacy import shuffled_round
-from silodp.theory.registry import AssumptionError
+from silodp.theory.theorem import AssumptionError
 
 # Relative width at which the search for σ stops.
 _PRECISION = 1e-4

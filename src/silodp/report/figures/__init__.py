@@ -5,7 +5,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from silodp.report.figures import bounds
+from silodp.report.figures import bound_panels
 from silodp.report.figures.delivered_vs_claimed import delivered_vs_claimed
 from silodp.report.figures.error_vs_delivered import both_noises, error_vs_delivered
 from silodp.report.figures.error_vs_epsilon import error_vs_epsilon
@@ -22,16 +22,16 @@ FIGURES: dict[str, Callable[..., Figure]] = {
 
 # Check → the figure of its table: `(table, *, title)`; the others are tables only.
 BOUNDS_FIGURES: dict[str, Callable[..., Figure]] = {
-    "upper_bounds": bounds.between_bounds,
-    "lower_bounds": bounds.between_bounds,
-    "rates_convex": bounds.rates,
-    "rates_nonconvex": bounds.rates,
-    "rates_checkins": bounds.rates,
-    "rounds_to_target": partial(bounds.lines, ylabel="rounds to the target"),
-    "trust_models": bounds.lines,
-    "figure_3": bounds.summary,
-    "shuffled_records": bounds.rates,
-    "hybrid_privacy": bounds.rates,
+    "upper_bounds": bound_panels.between_bounds,
+    "lower_bounds": bound_panels.between_bounds,
+    "rates_convex": bound_panels.rates,
+    "rates_nonconvex": bound_panels.rates,
+    "rates_checkins": bound_panels.rates,
+    "rounds_to_target": partial(bound_panels.lines, ylabel="rounds to the target"),
+    "trust_models": bound_panels.lines,
+    "figure_3": bound_panels.summary,
+    "shuffled_records": bound_panels.rates,
+    "hybrid_privacy": bound_panels.rates,
 }
 
 __all__ = ["BOUNDS_FIGURES", "FIGURES", "FORMATS", "save", "slices"]

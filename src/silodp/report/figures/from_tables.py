@@ -14,10 +14,10 @@ from silodp.report.figures.by_round import draw_by_round
 from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
 from silodp.report.figures.delivered_vs_claimed import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
+from silodp.report.figures.reader_words import setting_words, short_title
 from silodp.report.figures.style import label
-from silodp.report.figures.words import setting_words, short_title
 from silodp.verdicts.checks import CHECKS
-from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
+from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED
 
 # Columns of a check's table whose empty cells are empty words.

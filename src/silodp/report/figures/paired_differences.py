@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells
 from silodp.report.figures.axes import new_figure
+from silodp.report.figures.reader_words import setting_words, short_title
 from silodp.report.figures.style import better_of, in_legend, label, looks, styled
 from silodp.report.figures.svg import say, say_note, say_panels
-from silodp.report.figures.words import setting_words, short_title
 from silodp.report.numbers import measured
 from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME
 from silodp.verdicts.decided import OPEN, WITHIN

@@ -16,16 +16,16 @@ from silodp.experiments.columns import TABLE_COLUMNS
 from silodp.files import experiments_of, read_json, read_table, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.cells import read_cells
-from silodp.report.figures.words import title_of
+from silodp.report.figures.reader_words import title_of
 from silodp.report.page.blocks import Block, Figures, Section, Text
-from silodp.report.page.board import board
 from silodp.report.page.claims import read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, curves, own_data
-from silodp.report.page.figures import Page
-from silodp.report.page.findings import findings
+from silodp.report.page.figure_list import Page
+from silodp.report.page.leaderboard_page import board
+from silodp.report.page.own_study_page import study_page
 from silodp.report.page.papers import ORDER, cards, paper_of
-from silodp.report.page.study import study_page
-from silodp.report.page.tables import bounds, facts, privacy, results
+from silodp.report.page.sentences import findings
+from silodp.report.page.summaries import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
 
 # What the page is made of; digests know data files by this form.

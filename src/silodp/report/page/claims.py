@@ -9,13 +9,13 @@ import pandas as pd
 
 from silodp.config.errors import show_value
 from silodp.files import read_table
-from silodp.report.figures.words import readable_text
+from silodp.report.figures.reader_words import readable_text
 from silodp.report.numbers import measured
 from silodp.report.page.blocks import Figure, Link
-from silodp.report.page.figures import Page, anchor
+from silodp.report.page.figure_list import Page, anchor
 from silodp.report.page.papers import ORDER
 from silodp.verdicts.claims.claim_file import Claim, Decided
-from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.rows import COLUMNS, filled, is_corrected
 from silodp.verdicts.words import AGAINST, Verdict
 

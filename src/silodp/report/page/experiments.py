@@ -8,16 +8,16 @@ from typing import Any
 
 import pandas as pd
 
+from silodp.datasets.own.rules import preprocessing_guarantee
 from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA
-from silodp.experiments.own_data_rules import preprocessing_guarantee
 from silodp.files import figure_name, read_table
 from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices
-from silodp.report.figures.study import model_title
-from silodp.report.figures.words import setting_words, title_of, variant_words
+from silodp.report.figures.own_study_picture import model_title
+from silodp.report.figures.reader_words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, exact, measured
 from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
-from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, NOTES, Page, csv_address
+from silodp.report.page.figure_list import CAPTIONS, DRAWN_COLUMNS, NOTES, Page, csv_address
 from silodp.report.page.papers import paper_sentence
 from silodp.report.paper_figures import CALIBRATED_OF, heading_of, paper_figures
 from silodp.verdicts.comparisons import CALIBRATED

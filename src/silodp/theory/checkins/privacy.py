@@ -9,7 +9,7 @@ carries δ1; Theorem 3.2 prints e^(−δε0) and δ0 there (`reading="printed"`)
 from functools import partial
 from math import log, log1p, sqrt
 
-from silodp.theory.registry import (
+from silodp.theory.theorem import (
     Result,
     Symbol,
     at_least,

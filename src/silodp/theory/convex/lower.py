@@ -8,7 +8,7 @@ points. E.4 and E.5 are about the empirical risk of symmetric algorithms.
 from functools import partial
 from math import log, sqrt
 
-from silodp.theory.registry import Result, exp, positive, require, require_at_most, theorem, total
+from silodp.theory.theorem import Result, exp, positive, require, require_at_most, theorem, total
 
 LOST_LOGS = "logarithms in δ, n and N dropped"
 EXAMPLE = {

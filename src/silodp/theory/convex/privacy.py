@@ -1,12 +1,11 @@
 """Privacy statements of the convex paper: mechanisms, amplification, and the noise of its algorithms.
 
-Throughout, a message is the mean of K gradients of norm at most L, so replacing one record of the batch moves it by
-2L/K.
+Throughout, a message is the mean of K gradients of norm at most L, so replacing one record moves it by 2L/K.
 """
 
 from math import ceil, log, log1p, sqrt
 
-from silodp.theory.registry import Result, exp, expm1, fraction, positive, require, require_at_most, theorem
+from silodp.theory.theorem import Result, exp, expm1, fraction, positive, require, require_at_most, theorem
 
 LOCAL = {
     "K": positive("records drawn out of n", "records", 50.0),

@@ -18,7 +18,7 @@ import numpy as np
 
 from silodp.theory.convex.privacy import check_epsilon, one_pass_noise, smallest_batch
 from silodp.theory.convex.upper import message_variance, privacy_term, silo_variance
-from silodp.theory.registry import SYMBOLS, AssumptionError, Reading, checked, require
+from silodp.theory.theorem import SYMBOLS, AssumptionError, Reading, checked, require
 
 MOST_ROUNDS = 10**9
 

@@ -11,7 +11,7 @@ from functools import partial
 from math import ceil, exp, log, sqrt
 
 from silodp.theory.convex.privacy import check_epsilon, log_factor, shuffled_logs
-from silodp.theory.registry import (
+from silodp.theory.theorem import (
     AssumptionError,
     Reading,
     Result,

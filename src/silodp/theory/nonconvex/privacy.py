@@ -3,7 +3,7 @@
 from functools import partial
 from math import ceil, exp, log, sqrt
 
-from silodp.theory.registry import Result, Symbol, at_least, expm1, fraction, positive, require_at_most, theorem
+from silodp.theory.theorem import Result, Symbol, at_least, expm1, fraction, positive, require_at_most, theorem
 
 RHO = {"rho": positive("zCDP parameter ρ", "nat", 0.01)}
 SLACK = {"delta_slack": fraction("slack δ'", "probability", 1e-6)}

@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil, log, log2, sqrt
 
 from silodp.theory.nonconvex.privacy import VECTOR, check_prox_sgd, check_spider, check_svrg, check_zcdp, svrg_noise
-from silodp.theory.registry import Result, Symbol, at_least, positive, require, require_at_most, theorem, total
+from silodp.theory.theorem import Result, Symbol, at_least, positive, require, require_at_most, theorem, total
 
 SYMBOLS = {
     "distance": at_least(0, "squared distance of the iterate from its reference", "parameter²", 0.1),

@@ -1,4 +1,4 @@
-"""What problems with known constants share: their constants and optima, the ball, and a certified solver."""
+"""The base of every problem with known constants: these and its optimum, the ball, and a certified solver."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

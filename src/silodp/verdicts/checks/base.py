@@ -1,4 +1,4 @@
-"""What all checks share: their rows, their verdicts, how large they are, and the theorems they hold runs against."""
+"""The base of every check: its rows, its verdicts, how large it is, and the theorems that it holds runs against."""
 
 import math
 import warnings
@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from silodp.federation.streams import Streams
+from silodp.streams import Streams
 from silodp.theory import THEOREMS, Result, Theorem
-from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
+from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
 from silodp.verdicts.checks.stack import NULLS, current_null, replace_algorithms
 from silodp.verdicts.statistics import Interval, mean_interval, slope, slope_interval
 from silodp.verdicts.words import Verdict

@@ -11,8 +11,8 @@ import numpy as np
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, State
 from silodp.federation.prox import ball
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release, Sampler
+from silodp.streams import Streams
 from silodp.theory.convex.schedules import SCHEDULES, Schedule
 from silodp.theory.problems.base import Constants, Problem
 from silodp.theory.problems.known import HingeOnBall, LinearOnBall, Quadratic

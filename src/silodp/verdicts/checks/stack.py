@@ -20,8 +20,8 @@ from torch import Tensor
 from silodp.algorithms.base import Algorithm, State
 from silodp.federation.interface import Federation, Query
 from silodp.federation.prox import Prox, no_prox
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
+from silodp.streams import Streams
 
 Array = NDArray[np.float64]
 Gradients = Callable[[Array, Array], Array]

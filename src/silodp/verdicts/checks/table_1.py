@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from silodp.theory.registry import Theorem
+from silodp.theory.theorem import Theorem
 from silodp.verdicts.checks.base import Context, Row, derived, row
 
 DELTA = 1e-6

@@ -1,4 +1,4 @@
-"""What all statistics share: the run's tables, what a statistic finds, and Holm's method over several comparisons."""
+"""The base of every statistic of a claim: the run's tables, what it finds, and Holm's method over comparisons."""
 
 import functools
 import math
@@ -15,7 +15,7 @@ from silodp.config.experiment import Experiment
 from silodp.config.loading import known_experiments
 from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import with_reading
-from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
+from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
 from silodp.verdicts.claims.claim_file import Claim
 from silodp.verdicts.statistics import CONFIDENCE
 from silodp.verdicts.words import Verdict

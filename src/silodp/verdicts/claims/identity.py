@@ -4,8 +4,8 @@ import numpy as np
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
-from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
+from silodp.streams import Streams
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.claims.base import ClaimFinding, RunFolder
 from silodp.verdicts.claims.claim_file import Claim

@@ -1,0 +1,185 @@
+"""The findings that a page opens with: a sentence, its picture and its numbers, all from the run's tables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from silodp.files import read_json, with_reading
+from silodp.privacy.standing import Standing, counts_of
+from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells, in_forests
+from silodp.report.figures import finding_pictures as pictures
+from silodp.report.figures.reader_words import setting_words, short_title, title_of
+from silodp.report.figures.style import label, styled
+from silodp.report.figures.svg import svg_text
+from silodp.report.page.figure_list import Page, csv_address
+from silodp.report.paper_figures import of_figures, paper_figures
+from silodp.verdicts.claims.base import data_set
+from silodp.verdicts.claims.claim_files import load_claims
+from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED, HEADLINE, SAME
+
+# What a finding is about, and the claim whose sentence stands beside it.
+_CLAIMED, _TRUE, _EQUAL = ("claimed", "N2"), ("true", "N6"), ("equal", "C1")
+# What a reader who knows no paper has to know of the first pair.
+_WHO = {"spider": ", the newer algorithm,", "minibatch_sgd": ", the simple one,"}
+# Algorithms that a figure of a paper runs with noise.
+_FIGURES = ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")
+_NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "delivered_epsilon", "delta", "claim"]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A sentence with what it rests on: `wide` and `narrow` are the picture as SVG, `csv` its rows, by address.
+
+    `shown` says what the marks of the picture are.
+    """
+
+    anchor: str
+    sentence: str
+    detail: str
+    wide: str
+    narrow: str
+    csv: str
+    claim: str = ""
+    quote: str = ""
+    paper: str = ""
+    shown: str = ""
+
+
+def findings(page: Page, cells: pd.DataFrame | None, privacy: pd.DataFrame) -> list[Headline]:
+    """Accuracy at claimed ε, true ε against the claim, accuracy at equal certified ε; of a plug-in its own pairs first.
+
+    `cells` are those of `silodp.report.cells`. A finding whose rows the run lacks is left out.
+    """
+    rows = pd.DataFrame(columns=["experiment", "first", "second", "reading"]) if cells is None else cells
+    rows = rows[rows["experiment"].isin(in_forests(rows["experiment"].unique()))]
+    pairs = dict.fromkeys(zip(rows["first"], rows["second"], strict=True))
+    ours = [pair for pair in pairs if pair not in HEADLINE and not pair[0].endswith(BY_CALIBRATED)]
+    found = [_accuracy(page, rows, pair, "", ("own", "")) for pair in ours]
+    if not ours:
+        found.append(_accuracy(page, rows, HEADLINE[0], "", _CLAIMED))
+    drawn = _of_papers(with_reading(privacy).query("reading == ''"))
+    own = drawn[drawn.get("algorithm", pd.Series(dtype=str)).isin(_FIGURES)]
+    found.append(_true(own if len(own) else drawn, rows))
+    found.append(None if ours else _accuracy(page, rows, HEADLINE[1], ENDED, _EQUAL))
+    return [each for each in found if each is not None]
+
+
+def _of_papers(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows behind the papers' own figures; all where a run has none of them."""
+    own = rows[rows.get("experiment", pd.Series(dtype=str)).isin(of_figures())]
+    return own if len(own) else rows
+
+
+def _accuracy(
+    page: Page, rows: pd.DataFrame, pair: tuple[str, str], reading: str, about: tuple[str, str]
+) -> Headline | None:
+    cells = rows[(rows["first"] == pair[0]) & (rows["second"] == pair[1]) & (rows["reading"] == reading)]
+    # A data set is called as the titles of its experiments begin.
+    names = {data_set(name): title_of(name, page.titles).partition(",")[0] for name in cells["experiment"][::-1]}
+    cells = cells.assign(data_set=cells["experiment"].map(data_set).map(names))
+    shown = cells[~cells["outcome"].isin([SAME, USELESS]) & np.isfinite(cells["difference"])] if len(cells) else cells
+    if shown.empty:
+        return None
+    decided, published = cells[cells["decided"]], cells[~cells["decided"]]
+    counts = counts_of_cells(decided if len(decided) else published)
+    place = {"": "At the claimed ε", ENDED: "At equal certified ε"}[reading]
+    who, other = (f"{label(name).removeprefix('ISRL-DP ')}{_WHO.get(name, '') * (about == _CLAIMED)}" for name in pair)
+    word = f"beats {other} as often as it loses"
+    if counts.ahead != counts.behind:
+        more = (
+            "beats {} more often than it loses"
+            if counts.ahead > counts.behind
+            else "loses to {} more often than it wins"
+        )
+        word = more.format(other)
+    elif not counts.ahead:
+        word = f"is not told apart from {other}"
+    sentence = (
+        f"{place}, {who} {word.rstrip(',')}: smaller test error at {_count_words(counts.ahead, counts.ahead_kept)} of "
+    )
+    sentence += f"{counts.cells} comparisons, larger at {_count_words(counts.behind, counts.behind_kept)}, "
+    sentence += f"alike at {counts.same or 'none'}, open at {counts.open or 'none'}"
+    sentence += _when_certified(page, rows) if about == _CLAIMED else ""
+    detail = "In brackets: what Holm’s correction keeps."
+    detail += " Each algorithm with its tuning, by fresh trials." if len(decided) else f" By {PUBLISHED}."
+    if len(decided) and len(published):
+        others = counts_of_cells(published)
+        detail += f" Not decided: {', '.join(dict.fromkeys(published['data_set']))}, by {PUBLISHED}: "
+        detail += f"smaller at {_count_words(others.ahead, others.ahead_kept)} of {others.cells}, larger at "
+        detail += f"{_count_words(others.behind, others.behind_kept)}."
+    if counts.useless:
+        detail += f" {counts.useless} further comparisons, in which neither beats the best constant, are left out."
+    if counts.same_algorithm:
+        detail += f" {counts.same_algorithm} further comparisons are of an algorithm with itself, and are left out."
+    marks = "Stroke: one comparison, coloured where its 95 % interval leaves out 0; diamond: their mean; grey band: "
+    marks += "within the margin that counts as no difference"
+    marks += f"; *: {PUBLISHED}." if len(decided) and len(published) else "."
+    return _finding(about, f"{sentence}.", detail, lambda width: pictures.differences(shown, width), cells, marks)
+
+
+def _count_words(count: int, kept: int) -> str:
+    return f"{count} ({kept})" if count else "none"
+
+
+def _when_certified(page: Page, rows: pd.DataFrame) -> str:
+    """The same pair where both have the least noise that certifies ε, of cells whose tuning had a choice of phases."""
+    described = read_json(page.folder / "config.json").get("experiments") or {}
+    longest = rows["experiment"].map(lambda name: max(_phase_lengths(described.get(name) or {})))
+    pair = (rows["first"] == HEADLINE[0][0]) & (rows["second"] == HEADLINE[0][1])
+    rows = rows[pair & (rows["reading"] == CALIBRATED) & (longest > 1)]
+    same = int((rows["outcome"] == SAME).sum())
+    if not same:
+        return ""
+    words = f". At equal certified ε its tuning chooses phases of one round at {same} of the {len(rows)} comparisons "
+    return words + f"with a choice of up to {longest[rows.index].max()}: the same algorithm"
+
+
+def _phase_lengths(described: Mapping[str, Any]) -> list[int]:
+    own = (described.get("algorithms") or {}).get("fedprox_spider") or {}
+    return own.get("phase_lengths") or described.get("phase_lengths") or [1]
+
+
+def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
+    if rows.empty:
+        return None
+    counts = counts_of(rows)
+    kept, more, violated = (counts[word] for word in (Standing.KEPT, Standing.NOT_CERTIFIED, Standing.VIOLATED))
+    sentence = f"The noise keeps what it claims: the true ε of all {kept:,} private results is at most the claimed one."
+    if kept < len(rows):
+        sentence = (
+            f"The stated noise provably protects less than it claims at {violated or 'none'} of {len(rows):,} private "
+            f"results; of {more:,} more the claim lies between our two bounds, {kept:,} keep it."
+        )
+    setting = next(iter(_settings(rows, comparisons)))
+    part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
+    names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.sort_algorithms(part["algorithm"]))
+    shown = "A mark is at the lower bound of a result’s true ε, its bar ends at the upper bound, some off the picture; "
+    shown += "close bounds have no visible bar. "
+    shown += f"Drawn: {len(part)} of the {len(rows):,}, those of {short_title(setting[0])}, "
+    shown += f"{setting_words(*setting[1:])}; at each claimed ε, from left: {', '.join(names)}."
+    detail = "Both bounds on the true ε are proven."
+    table = rows[[name for name in _NUMBERS if name in rows]]
+    return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table, shown)
+
+
+def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
+    """Settings in the order of the papers' figures, those where the first pair is compared before others."""
+    have = list(dict.fromkeys(zip(rows["experiment"], rows["M"], rows["R"], strict=True)))
+    compared = set(comparisons.loc[comparisons["first"] == HEADLINE[0][0], "experiment"]) if len(comparisons) else set()
+    drawn = [(figure.experiment, figure.M, figure.R) for figure in paper_figures()]
+    order = {place: number for number, place in enumerate(drawn)}
+    return sorted(have, key=lambda place: (place[0] not in compared, order.get(place, len(order))))
+
+
+def _finding(
+    about: tuple[str, str], sentence: str, detail: str, draw: Callable[[str], Any], table: pd.DataFrame, shown: str
+) -> Headline:
+    anchor, claim = about
+    with styled():
+        wide, narrow = (svg_text(draw(width), f"{anchor}-{width}").strip() for width in pictures.WIDTHS)
+    quote, paper = next(((each.quote, each.source) for each in load_claims() if each.id == claim), ("", ""))
+    paper = f"The {paper.partition(' paper')[0]} paper"
+    return Headline(f"finding-{anchor}", sentence, detail, wide, narrow, csv_address(table), claim, quote, paper, shown)

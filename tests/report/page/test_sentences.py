@@ -1,0 +1,104 @@
+"""The findings that a page opens with: their numbers are the tables' and the claims', and a plug-in's come first."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from small import ROOT
+
+from silodp.experiments.columns import PRIVACY_COLUMNS
+from silodp.report.cells import cells_of, read_cells
+from silodp.report.page.figure_list import Page
+from silodp.report.page.sentences import findings
+from silodp.verdicts.comparisons import BEHIND, compare, pairs_of
+
+PUBLISHED = ROOT / "results" / "published"
+
+
+def numbers(finding):
+    return pd.read_csv(io.BytesIO(base64.b64decode(finding.csv.partition(",")[2])))
+
+
+@pytest.fixture(scope="module")
+def published():
+    cells, privacy = read_cells(PUBLISHED / "comparisons.csv"), pd.read_csv(PUBLISHED / "privacy.csv")
+    return findings(Page(PUBLISHED, PUBLISHED), cells, privacy)
+
+
+def test_the_sentences_count_the_decided_cells(published):
+    fresh = pd.read_csv(PUBLISHED / "decided.csv").query("trials > 0")
+    for found, family, first in ((published[0], "printed", "spider"), (published[2], "equal_end", "minibatch_sgd")):
+        rows = fresh[(fresh["family"] == family) & (fresh["first"] == first) & ~fresh["useless"]]
+        rows = rows[rows["second"] == {"spider": "minibatch_sgd", "minibatch_sgd": "local_sgd"}[first]]
+        counts = rows["outcome"].value_counts()
+        words = rf"smaller test error at {counts['ahead']} \(\d+\) of {len(rows)} comparisons, "
+        assert re.search(words + rf"larger at {counts['behind']} \(\d+\), alike at {counts['same']}, ", found.sentence)
+        assert "fresh trials" in found.detail
+    assert re.search("Not decided: .*CIFAR-10.*, by published trials, without the luck of tuning", published[0].detail)
+    assert "5 further comparisons, in which neither beats the best constant, are left out" in published[2].detail
+
+
+def test_only_cells_with_a_choice_of_phases_are_said_to_choose(published):
+    fresh = pd.read_csv(PUBLISHED / "decided.csv").query("family == 'calibrated' and trials > 0")
+    words = (
+        f"chooses phases of one round at {fresh['same_mechanism'].sum()} of the {len(fresh)} comparisons with a choice"
+    )
+    assert words in published[0].sentence
+
+
+def test_the_sentences_say_who_is_who_and_how_claims_stand(published):
+    newer = "At the claimed ε, SPIDER, the newer algorithm, loses to MB-SGD, the simple"
+    assert published[0].sentence.startswith(newer)
+    table = numbers(published[1])
+    violated, more, kept = ((table["claim"] == word).sum() for word in ("violated", "not certified", "kept"))
+    assert f"at {violated} of {len(table)} private results; of {more} more" in published[1].sentence
+    assert f"{kept} keep it" in published[1].sentence
+    assert "never outperformed" in published[0].quote
+    assert [each.paper for each in published] == ["The non-convex paper"] * 2 + ["The convex paper"]
+
+
+def test_the_sentence_and_the_picture_of_the_pair_count_the_same(published):
+    """README shows the picture and says the sentence."""
+    picture = (PUBLISHED / "figures" / "paired_spider-minibatch_sgd.svg").read_text()
+    ahead, cells, behind = re.search(
+        r"smaller test error at (\S+ \(\d+\)) of (\d+) .*? larger at (\S+ \(\d+\))", published[0].sentence
+    ).groups()
+    for words in (f"better: {ahead} of {cells},", f"MB-SGD better: {behind} of {cells},"):
+        assert words in re.sub("<[^>]*>", "", picture)
+
+
+def test_a_plug_ins_pairs_come_first_and_alone(tmp_path):
+    trials = np.arange(6)
+    cell = {"experiment": "wbcd_mlp", "reading": "", "M": 2, "R": 5, "epsilon": 3.0, "stepsize": 1.0, "clip": 1.0}
+    cell |= {"phase_length": 1, "train_loss": 0.1, "N": 2, "private": True, "diverged": False}
+    errors = {"mine": 0.30 + 0.001 * trials, "minibatch_sgd": 0.20 + 0.001 * trials[::-1]}
+    reported = pd.concat(
+        [pd.DataFrame(cell | {"algorithm": a, "trial": trials, "test_error": e}) for a, e in errors.items()]
+    )
+    assert pairs_of(["mine"])[2:] == [("mine", name) for name in ("minibatch_sgd", "local_sgd", "spider")]
+    cells = cells_of(compare(reported, "mine", "minibatch_sgd"))
+    (found,) = findings(Page(tmp_path, tmp_path), cells, pd.DataFrame(columns=PRIVACY_COLUMNS))
+    assert "mine loses to MB-SGD more often than it wins: smaller test error at none of 1 comparisons" in found.sentence
+    assert numbers(found).loc[0, ["difference", "outcome"]].tolist() == [pytest.approx(0.1), BEHIND]
+    assert found.quote == ""
+
+
+def test_two_algorithms_that_are_never_ahead_are_not_told_apart():
+    """Breast cancer's published trials under the papers' noise: no difference at any ε."""
+    rows = cells_of(pd.read_csv(PUBLISHED / "comparisons.csv").query("experiment == 'wbcd_mlp'"))
+    (found, *_) = findings(Page(PUBLISHED, PUBLISHED), rows, pd.DataFrame(columns=PRIVACY_COLUMNS))
+    assert "not told apart from MB-SGD, the simple one: smaller test error at none of 7" in found.sentence
+    assert "By published trials, without the luck of tuning." in found.detail
+
+
+def test_the_picture_of_a_part_says_what_its_marks_are(published):
+    assert (
+        "coloured where its 95 % interval leaves out 0; diamond: their mean; grey band: within the"
+        in published[0].shown
+    )
+    said = r"A mark is at the lower bound .* Drawn: \d+ of the \d+, those of MNIST, "
+    said += r".*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
+    assert re.match(said, published[1].shown)

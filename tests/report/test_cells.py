@@ -42,6 +42,12 @@ def test_without_decided_cells_the_intervals_say_what_they_would_there():
     assert (set(diverged["outcome"]), set(diverged["p"])) == ({OPEN}, {1.0})
 
 
+def test_a_run_without_a_pair_has_no_cells(tmp_path):
+    """Its table has no row, and so no kind of numbers."""
+    write_csv(COMPARED[:0], tmp_path / "comparisons.csv")
+    assert read_cells(tmp_path / "comparisons.csv").empty
+
+
 def test_a_decided_cell_takes_the_place_of_the_published_one():
     fresh = decided({1.0: (0.02, 0.03)}).assign(outcome=BEHIND)
     cells = cells_of(COMPARED, fresh).set_index("epsilon")

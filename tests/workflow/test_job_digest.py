@@ -542,6 +542,16 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["first", "run.yaml"]
 
 
+def test_figures_of_a_publication_are_drawn_again_where_it_has_decided_tables(planned, tmp_path):
+    """The job knows the publication's place by its own folder alone, which no run is called as."""
+    plan = planning.make_plan("run.yaml", "published", frozen=False)
+    planning.freeze(plan, "run.yaml")
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "decided.csv").write_text("experiment\n")
+    options = {"folder": Path("published/figures")}
+    planning.hold(plan.digest_of("redraw", folder="figures"), planning.frozen_file(plan), "redraw", options)
+
+
 def test_a_job_without_the_rebuilds_disk_freezes_its_plan_and_refuses_another_package(planned, package, monkeypatch):
     """As in a pod, whose image may be older than the rebuild's code."""
     _, plan = planned

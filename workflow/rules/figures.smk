@@ -5,7 +5,10 @@ rule study:
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
         table=f"{PLAN.folder}/tables/{{experiment}}.csv",
     output:
-        multiext(f"{PLAN.folder}/study/{{experiment}}.", "json", *PLAN.formats),
+        study=f"{PLAN.folder}/study/{{experiment}}.json",
+        figures=[
+            f"{PLAN.folder}/study/{{experiment}}.{suffix}" for suffix in PLAN.formats
+        ],
     log:
         f"{PLAN.folder}/logs/study/{{experiment}}.log",
     threads: PLAN.run.threads
@@ -21,7 +24,7 @@ rule study:
     shell:
         "python -m silodp.jobs study run_file={params.run_file:q} experiment={wildcards.experiment:q}"
         " chosen={input.chosen:q} silos={params.silos:q} table={input.table:q} formats={params.formats:q}"
-        " output={output[0]:q} digest={params.digest} > {log:q} 2>&1"
+        " output={output.study:q} digest={params.digest} > {log:q} 2>&1"
 
 
 for experiment in PLAN.experiments:

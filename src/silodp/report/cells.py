@@ -75,7 +75,8 @@ def cells_of(comparisons: pd.DataFrame, decided: pd.DataFrame | None = None) -> 
         rows = rows.reset_index().astype({"trials": int, "decided": bool})
     se = _standard_errors(rows)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * stats.t.sf((rows["difference"] / se).abs(), rows["trials"] - 1)
+        # A table without a row has no kind of numbers.
+        p = 2 * stats.t.sf((rows["difference"].astype(float) / se).abs(), rows["trials"].astype(float) - 1)
     return rows.assign(p=np.where(np.isnan(p), 1.0, p))
 
 

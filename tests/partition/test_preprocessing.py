@@ -61,8 +61,8 @@ def test_signs_do_not_depend_on_the_order_of_records() -> None:
     x = DATASETS["digits"].load().x
     order = np.random.default_rng(0).permutation(len(x))
     straight = fitted(x, np.arange(len(x)), pca=16)
-    shuffled = fitted(x[order], np.arange(len(x)), pca=16)
-    np.testing.assert_allclose(shuffled, straight[order], atol=1e-8)
+    reordered = fitted(x[order], np.arange(len(x)), pca=16)
+    np.testing.assert_allclose(reordered, straight[order], atol=1e-8)
 
 
 def test_images_are_normalised_by_channel() -> None:

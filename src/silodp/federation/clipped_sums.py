@@ -1,7 +1,7 @@
 """What a silo computes of its records: sums of clipped gradients, and local steps. Chance comes in as an argument.
 
 Nothing is kept between calls. What one record can change is decided here: the sensitivities that `Release.sensitivity`
-states. Models and clips are public; records, and the sum of their gradients before noise, are secret.
+states. A sum is secret until noise is added.
 
 >>> from silodp.models.linear import Linear
 >>> points = Points(weights=torch.zeros(1, 2), clip=torch.tensor([1.0]))
@@ -20,12 +20,13 @@ from silodp.models import gpu
 from silodp.models.base import Model, clip_factors
 from silodp.privacy.plan import Clipping
 
+# A silo's (x, y). Secret.
 Records = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
 class Points:
-    """Where and how the G points of a stack ask for clipped gradients.
+    """Where and how the G points of a stack ask for clipped gradients. Public.
 
     Attributes:
         weights: (G, d).
@@ -78,7 +79,7 @@ def _tensor_clipped_sum(model: Model, points: Points, x: Tensor, y: Tensor) -> T
 
 
 class Start(NamedTuple):
-    """Where the G points of a stack start their one-record steps w ← w − η(clipped gradient + noise).
+    """Where the G points of a stack start their one-record steps w ← w − η(clipped gradient + noise). Public.
 
     Attributes:
         weights: (G, d).
@@ -96,7 +97,7 @@ class Start(NamedTuple):
 
 
 class StepNoise(NamedTuple):
-    """A silo's noise: standard deviations (G,), and draws (K, d), a row a step, or (1, d) for noise at the end."""
+    """A silo's noise: public deviations (G,), and secret draws (K, d), a row a step, or (1, d) for noise at the end."""
 
     scale: Tensor
     draws: Tensor

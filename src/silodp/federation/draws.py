@@ -1,6 +1,6 @@
 """All chance of a silo: places of the records of its messages, and the standard normals that its noise is made of.
 
-Both come from named streams. No record is looked at: sizes are public, which places are drawn is secret.
+Both come from named streams. No record is looked at: sizes are public.
 
 >>> RecordDraws([6], Streams(7)).draw(0, Release("gradient", count=2, records=3, noise=1.0, sampler="subset"), round=0)
 array([1, 4, 2])
@@ -16,7 +16,7 @@ from silodp.models.threads import side_by_side
 from silodp.privacy.plan import Release
 from silodp.streams import Streams
 
-# Places of records in a silo, (K,), or a slice where they are all of them.
+# Places of records in a silo, (K,), or a slice where they are all of them. Secret, as is noise.
 Places = np.ndarray | slice
 # Rows of noise drawn from one stream: the draws are the same however threads share the blocks.
 NOISE_ROWS = 64

@@ -26,10 +26,10 @@ def noise_multiplier(
     tolerance: float = 1e-4,
     measure: Callable[[Counts | None, float], float] = upper_of,
 ) -> float:
-    """Smallest noise multiplier z with which `counts_at(z)` is (ε, δ)-private by `measure`, the upper bound.
+    """A noise multiplier z with which `counts_at(z)` is (ε, δ)-private by `measure`, the upper bound.
 
-    It errs to the private side: upper ε at z ≤ `epsilon` < upper ε at z/(1 + tolerance). ValueError for ε or δ out of
-    range, or no z between 1e-6 and 1e9.
+    Promise: z is at most e^`tolerance` times the least, 1 + 1e-4 by default: upper ε at z ≤ `epsilon` < upper ε at
+    z·e^−`tolerance`. ValueError for ε or δ out of range, or no z between 1e-6 and 1e9.
     """
     if not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon = {epsilon}: must be positive and finite")
@@ -39,6 +39,15 @@ def noise_multiplier(
         delivered = measure(counts_at(math.exp(log_noise)), delta)
         return math.log(delivered / epsilon) if delivered > 0 else -math.inf
 
+    return _narrow_bracket(excess, _find_bracket(excess, epsilon), tolerance)
+
+
+# ln of two noise multipliers, and the excess at each: positive at the first, not at the second.
+_Bracket = tuple[float, float, float, float]
+
+
+def _find_bracket(excess: Callable[[float], float], epsilon: float) -> _Bracket:
+    """By strides that grow from z = 1; ValueError where the range ends before the excess changes its sign."""
     least, most = (math.log(limit) for limit in _RANGE)
     high, above = 0.0, excess(0.0)
     low, below = high, above
@@ -57,6 +66,12 @@ def noise_multiplier(
         stride *= 1.5
         if below <= 0 and low == least:
             raise ValueError(f"epsilon = {epsilon}: reached with any noise multiplier down to {_RANGE[0]:g}")
+    return low, high, below, above
+
+
+def _narrow_bracket(excess: Callable[[float], float], bracket: _Bracket, tolerance: float) -> float:
+    """The noise multiplier at the private end of the bracket once it is no longer than `tolerance`."""
+    low, high, below, above = bracket
     while high - low > tolerance:
         share = below / (below - above) if math.isfinite(above) else 0.5
         # ε falls almost like a power of the noise: aim a little to either side of the secant's zero, else halve.

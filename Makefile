@@ -173,12 +173,9 @@ format: .venv/installed  ## format code and workflow
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-docs: .venv/installed  ## write the schema, the reference page, figures and verdicts again
+docs: .venv/installed  ## write the schema, and the numbers and tables of README and docs again
 	$(BIN)/silodp config schema > config/schema.json
-	$(BIN)/silodp config reference > docs/configuration.md
-	$(BIN)/silodp config reference --of federation > docs/federate_keys.md
 	$(BIN)/python .ci/derived
-	$(BIN)/python .ci/claims-table
 
 derived: .venv/installed  ## write environment.yml, .zenodo.json and the table of figures again
 	$(BIN)/python .ci/derived

@@ -43,7 +43,7 @@ OTHERS = {
     "docs/accounting.md": ["1.078", "1.26", "1.37"],
     "docs/errata.md": ["1.342"],
     "docs/results.md": ["12.5", "104", "105"],
-    "docs/owndata.md": ["6.71", "00017", "007,", "1.200"],
+    "docs/own-data.md": ["6.71", "00017", "007,", "1.200"],
 }
 
 

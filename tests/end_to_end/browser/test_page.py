@@ -83,7 +83,8 @@ def test_it_is_small_and_opens_with_findings_and_a_picture(browser, page):
     assert browser.run("return document.querySelectorAll('*').length") <= 8_000
     found = browser.run("return [...document.querySelectorAll('.finding h2')].map((finding) => finding.textContent)")
     assert len(found) == 3
-    assert "SPIDER, the newer algorithm" in found[0]
+    assert "the newer SPIDER" in found[0]
+    assert all(len(sentence.split()) <= 15 for sentence in found)
     # On a desktop's first screen two pictures are whole, and the third finding begins; on a phone's the first begins.
     boxes = browser.run(
         "const drawings = [...document.querySelectorAll('.finding .drawing')].filter((one) => one.offsetParent);"

@@ -301,7 +301,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "formulas": formulas_table,
     "leaderboard": board_table,
 }
-_NUMBER = re.compile(r"(?:[+−]?\d[\d.,]*(?: \(\d+\))?)?(?: ?\[[^\]]*\])?<!--=([^>]*)-->")
+_NUMBER = re.compile(r"(?:[+−]?\d[\d.,]*(?: \(\d+\))?(?: \[[^\]]*\])?|\[[^\]]*\])?<!--=([^>]*)-->")
 
 
 def written(text: str, more: Mapping[str, Callable[[], str]], tables: Mapping[str, Callable[[], str]]) -> str:

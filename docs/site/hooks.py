@@ -47,4 +47,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def findings() -> str:
     """The section "What came out" of the README, with links as the site has them."""
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("## What came out\n")[1].split("\n## ")[0]
-    return text.replace("](docs/", "](").strip()
+    return text.replace("](docs/", "](").replace("](results/", "](").strip()

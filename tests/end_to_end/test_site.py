@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="make install EXTRA=docs installs what this needs"),
+    pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="make install EXTRA=docs"),
 ]
 
 

@@ -1,7 +1,8 @@
 """Numbers and tables of README and docs, from the published tables.
 
-`109<!--=papers violated-->` in a page is a number with its name in NUMBERS. A table stands between the lines
-`<!-- table NAME: written by make docs -->` and `<!-- end of NAME -->`, with its name in TABLES.
+`109<!--=papers violated-->` in a page is a number with its name in `numbers()`; words stand as in
+`<!--+spider data-->breast cancer<!--/-->`. A table stands between the lines `<!-- table NAME: written by make docs -->`
+and `<!-- end of NAME -->`, with its name in TABLES.
 """
 
 import re
@@ -71,6 +72,11 @@ def held(rows: pd.DataFrame, word: str) -> str:
 
 def count(rows: pd.DataFrame, word: str = "cells") -> str:
     return str(getattr(counts_of_cells(rows), word))
+
+
+def data_sets(rows: pd.DataFrame) -> str:
+    names = {"mnist": "MNIST", "cifar10": "CIFAR-10", "wbcd": "breast cancer"}
+    return ", ".join(names[name] for name in dict.fromkeys(rows["experiment"].str.partition("_")[0]))
 
 
 def mean(rows: pd.DataFrame) -> str:
@@ -166,6 +172,7 @@ def numbers() -> dict[str, Callable[[], str]]:
         "claims gap": partial(claims, "gap"),
         "claims misprint": partial(claims, "misprint"),
         "spider cells": lambda: count(decided(SPIDER, SGD)),
+        "spider data": lambda: data_sets(decided(SPIDER, SGD)),
         "one round": lambda: count(one_mechanism(), "same_algorithm"),
         "one round choice": lambda: str(len(one_mechanism())),
         "linear local": lambda: trial_mean(SPIDER, LOCAL, "mnist_mlp", reading=on_grid(LINEAR)),
@@ -308,5 +315,6 @@ def written(text: str, more: Mapping[str, Callable[[], str]], tables: Mapping[st
     """A page with its numbers and tables made again, `more` of them beside those of here; KeyError for another name."""
     known, tables = numbers() | more, TABLES | tables
     text = _NUMBER.sub(lambda found: f"{known[found[1]]()}<!--={found[1]}-->", text)
+    text = re.sub(r"(<!--\+([^>]*)-->)[^<]*(?=<!--/-->)", lambda found: f"{found[1]}{known[found[2]]()}", text)
     place = r"(?s)(<!-- table ([\w -]+): [^\n]*-->\n).*?(<!-- end of \2 -->)"
     return re.sub(place, lambda found: f"{found[1]}{tables[found[2]]()}\n{found[3]}", text)

@@ -112,7 +112,9 @@ def test_every_figure_is_visible(browser, page):
     drawn = [
         file for folder in ("figures", "bounds", "checkins", "board") for file in (published / folder).glob("*.svg")
     ]
-    assert len(sizes) == len(drawn)
+    # An experiment whose figures stand elsewhere links to its others.
+    linked = browser.run("return document.querySelectorAll('p.settings a[href$=\".svg\"]').length")
+    assert len(sizes) + linked == len(drawn)
     assert all(width > 100 and height > 100 and words > 0 for width, height, words in sizes)
 
 

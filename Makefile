@@ -2,7 +2,7 @@
 RUN ?= default
 # Cores at once; without it as the profile says: all for a local run.
 CORES ?=
-# workflow/profiles/slurm runs the jobs on a Slurm cluster: docs/cluster.md
+# workflow/profiles/slurm runs the jobs on a Slurm cluster: docs/running.md
 PROFILE ?= workflow/profiles/default
 # The first that runs; results are made with 3.11.
 PYTHON ?= $(or $(shell for one in python3.11 python3.12 python3.13; do $$one -c '' 2> /dev/null && echo $$one && break; done),python3.11)
@@ -29,7 +29,7 @@ reproduce: .venv/installed  ## rebuild everything of RUN (default: config/defaul
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper
 
-# As in make figure FIG=nonconvex-4 TRIALS=2; docs/replicate.md has all names and what they take.
+# As in make figure FIG=nonconvex-4 TRIALS=2; docs/start.md has all names and what they take.
 figure: .venv/installed  ## one figure of a paper by itself: FIG=nonconvex-4 [TRIALS=2]
 	@$(BIN)/silodp replicate $(FIG) $(if $(TRIALS),--trials $(TRIALS)) $(if $(CORES),--cores $(CORES)) --profile $(PROFILE)
 
@@ -66,12 +66,10 @@ lint: .venv/installed  ## formatters, linters and types, changing nothing
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 
-docs: .venv/installed  ## write the schema, the reference page, figures and verdicts again
+docs: .venv/installed  ## write the schema, and the numbers and tables of README and docs again
 	$(BIN)/silodp config schema > config/schema.json
-	$(BIN)/silodp config reference > docs/configuration.md
-	$(BIN)/silodp config reference --of federation > docs/federate_keys.md
 	$(BIN)/python .ci/derived
-	$(BIN)/python .ci/claims-table
+	$(BIN)/python .ci/rules-picture
 
 bench: .venv/installed .peer/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md

@@ -1,4 +1,4 @@
-"""Pictures of pages and cards for docs/owndata.md, by Chromium without a window.
+"""Pictures of pages and cards for docs/own-data.md, by Chromium without a window.
 
 `python benchmarks/own_pictures.py OUTPUT NAME=FILE:HEIGHT …` writes OUTPUT/NAME.png, the first HEIGHT points of each
 report.html or card.md at a width of 1,000, in 128 colours.

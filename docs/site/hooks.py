@@ -1,4 +1,4 @@
-"""The documentation site: the published runs beside docs/, and the findings of the README on the home page."""
+"""The documentation site: docs/, all keys, the published runs, and the findings of the README on the home page."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from silodp.cli.reference import reference_text
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
@@ -18,7 +20,9 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\((\.\./[^)#\s]*)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the published runs, and what lays white figures on a mat in the dark."""
+    """Add the keys, the published runs, and what lays white figures on a mat in the dark."""
+    for page, of in (("configuration.md", "run"), ("federate_keys.md", "federation")):
+        files.append(File.generated(config, page, content=reference_text(of)))
     files.append(File.generated(config, "mat.css", abs_src_path=str(ROOT / "docs" / "site" / "mat.css")))
     for pattern in TAKEN:
         for path in sorted(RESULTS.glob(f"published*/{pattern}")):
@@ -43,4 +47,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def findings() -> str:
     """The section "What came out" of the README, with links as the site has them."""
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("## What came out\n")[1].split("\n## ")[0]
-    return text.replace("](docs/", "](").strip()
+    return text.replace("](docs/", "](").replace("](results/", "](").strip()

@@ -42,7 +42,7 @@ BAD = {
     "config check": "silodp config: command line: run_file: missing: must name the file to check",
     "config check {folder}/no.yaml": "silodp config: {folder}/no.yaml: file: missing: must be a readable YAML file",
     "config check {wrong}": "silodp config: {wrong}: experiments.wbcd_mlp.epsilom: [1]: unknown key; "
-    "see docs/configuration.md for the keys allowed here; did you mean epsilons?",
+    "silodp config reference lists the keys; did you mean epsilons?",
     "fetch iris": "silodp fetch: command line: dataset: 'iris': must be one of cifar10, ",
     "replicate nonconvx-4": "; did you mean nonconvex-4?",
     "replicate nonconvex-4 --trials 0": "'--trials': 0 is not in the range x>=1.",

@@ -181,20 +181,8 @@ def test_an_axis_has_an_experiment_for_each_point_that_may_be_extended(root):
         assert "shares.yaml: vary: " in message(root, overriding("shares_a10"))
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "command"),
-    [
-        ("config/schema.json", schema_text, "schema"),
-        ("docs/configuration.md", reference_text, "reference"),
-        ("docs/federate_keys.md", lambda: reference_text("federation"), "reference --of federation"),
-    ],
-)
-def test_generated_pages_have_not_drifted(file, text, command):
-    path = ROOT / file
-    assert path.is_file(), f"run `make docs`: {file} is missing"
-    assert path.read_text(encoding="utf-8") == text(), (
-        f"run `make docs`: {file} is not what `silodp config {command}` says"
-    )
+def test_the_schema_of_editors_has_not_drifted():
+    assert (ROOT / "config/schema.json").read_text(encoding="utf-8") == schema_text(), "run `make docs`"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_every_link_leads_to_a_file_and_a_place_in_it(site):
 
 def test_the_home_has_the_findings_and_the_published_page_is_there(site):
     text = (site / "index.html").read_text(encoding="utf-8")
-    assert "provably violate it" in text
+    assert "provably break it" in text
     assert (site / "published" / "report.html").is_file()
     assert (site / "published" / "figures" / "paired_spider-minibatch_sgd.svg").is_file()
 

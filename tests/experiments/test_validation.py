@@ -70,7 +70,7 @@ OVERRIDES = {
             {"algorithms": {"minibatch_sgd": SCHEDULED}},
             "algorithms.minibatch_sgd.schedule: 'theorem-2.1': theorem-2.1 asks for radius",
         ),
-        ({"epsilon": [1]}, "epsilon: [1]: unknown key; see docs/configuration.md for the keys allowed here"),
+        ({"epsilon": [1]}, "epsilon: [1]: unknown key; silodp config reference lists the keys"),
         ({"settings": [{"M": 3, "R": 5}]}, "settings[0].M: 3: must be at most N = 2, the number of silos"),
         ({"batch_records": 170}, "batch_records: 170: K must be at most n = 169, the records of a silo"),
         ({"delta": 0}, "delta: 0: must be greater than 0, or: must be '1/n^2'"),
@@ -155,7 +155,10 @@ def test_a_wrong_override_is_one_line_that_names_the_run_file(root, name, overri
 
 RUN_KEYS = [
     ({"experiments": {"cancer": None}}, "run: missing: this key must be given"),
-    ({"run": "r", "sed": 1, "experiments": {"cancer": None}}, "sed: 1: unknown key; see docs/configuration.md"),
+    (
+        {"run": "r", "sed": 1, "experiments": {"cancer": None}},
+        "sed: 1: unknown key; silodp config reference lists the keys",
+    ),
     (
         {"run": "r", "experiments": {"nope": None}},
         "experiments.nope: no such experiment: must be one of cancer, pairs, patients",

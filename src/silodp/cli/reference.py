@@ -113,7 +113,7 @@ def schema_text() -> str:
 
 
 def reference_text(of: str = "run") -> str:
-    """What `docs/configuration.md` holds, or `docs/federate_keys.md`: a section for each model, a row for each key."""
+    """The reference of run files, or of a federation's files: a section for each model, a row for each key."""
     page, models = (_PAGE, (Run, Experiment)) if of == "run" else (_FEDERATION_PAGE, (Federation, SiloFile))
     lines, definitions = [page], _definitions(*models)
     readings = definitions.get("Readings", {}).get("properties", {})

@@ -28,7 +28,7 @@ from silodp.workflow.job_digest import RunPlan
 @click.option("--dry-run", is_flag=True, help="Show what would be done and what it costs.")
 @click.pass_obj
 def replicate(state: dict, figure: str, trials: int | None, cores: str | None, profile: str, dry_run: bool) -> int:
-    """Train and draw one figure of a paper, and nothing else; docs/replicate.md has the names.
+    """Train and draw one figure of a paper, and nothing else; docs/start.md has the names.
 
     The cost is printed first. The run's folder is results/figure-<name>; a second start keeps what is finished.
     """

@@ -211,7 +211,7 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
     if details[0]["type"] == "missing":
         value, allowed = "missing", "this key must be given"
     elif details[0]["type"] == "extra_forbidden":
-        allowed = "unknown key; see docs/configuration.md for the keys allowed here"
+        allowed = "unknown key; silodp config reference lists the keys"
         word = keys_of(details[0])[-1]
         allowed += suggest_name(word, _keys_within(error.title) - {word})
     tail = f" (and {len(others)} more)" if others else ""

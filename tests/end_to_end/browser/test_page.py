@@ -81,7 +81,8 @@ def test_it_is_small_and_opens_with_findings_and_a_picture(browser, page):
     assert browser.run("return document.querySelectorAll('*').length") <= 8_000
     found = browser.run("return [...document.querySelectorAll('.finding h2')].map((finding) => finding.textContent)")
     assert len(found) == 3
-    assert "SPIDER, the newer algorithm" in found[0]
+    assert "the newer SPIDER" in found[0]
+    assert all(len(sentence.split()) <= 15 for sentence in found)
     # On a desktop's first screen two pictures are whole, and the third finding begins; on a phone's the first begins.
     boxes = browser.run(
         "const drawings = [...document.querySelectorAll('.finding .drawing')].filter((one) => one.offsetParent);"
@@ -109,7 +110,9 @@ def test_every_figure_is_visible(browser, page):
     drawn = [
         file for folder in ("figures", "bounds", "checkins", "board") for file in (published / folder).glob("*.svg")
     ]
-    assert len(sizes) == len(drawn)
+    # An experiment whose figures stand elsewhere links to its others.
+    linked = browser.run("return document.querySelectorAll('p.settings a[href$=\".svg\"]').length")
+    assert len(sizes) + linked == len(drawn)
     assert all(width > 100 and height > 100 and words > 0 for width, height, words in sizes)
 
 

@@ -58,6 +58,21 @@ def test_text_stays_on_the_page_and_panels_off_each_other():
         assert not any(box.overlaps(other) for other in boxes[:place])
 
 
+def test_panels_have_one_range_and_0_says_equal_unless_one_would_vanish():
+    near = pd.concat([comparisons(), comparisons(experiment="wbcd_mlp")])
+    far = near.assign(
+        **{
+            name: near[name].where(near["experiment"] == "mnist_mlp", 9 * near[name])
+            for name in ("low", "high", "difference")
+        }
+    )
+    for rows, ranges in ((near, 1), (far, 2)):
+        axes = paired_differences(rows, title="t").axes
+        assert len({panel.get_xlim() for panel in axes}) == ranges
+        axes[0].figure.canvas.draw()
+        assert all("equal" in [text.get_text() for text in panel.get_xticklabels()] for panel in axes)
+
+
 def test_panels_are_named_by_titles_and_settings_in_words():
     figure = paired_differences(comparisons(experiment="wbcd_mlp"), title="t")
     titles = [axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes]

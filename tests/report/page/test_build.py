@@ -78,9 +78,17 @@ def links(page):
     return [unquote(a["href"]) for a in page.all("a") if not a["href"].startswith(("#", "https:", "data:"))]
 
 
+def shown(page):
+    """Figures of a page: drawn, or where an experiment's stand by number, linked."""
+    linked = {anchor(Path("figures") / Path(link).name) for link in links(page) if re.search("(^|/)figures/", link)}
+    return sorted({figure["id"] for figure in page.all("figure")} | linked)
+
+
 def test_every_figure_is_on_the_page_once_and_every_link_leads_to_a_file(whole_run, page):
-    assert sorted(figure["id"] for figure in page.all("figure")) == ids_of(whole_run)
-    assert len(page.packed) == len(ids_of(whole_run))
+    drawn = [figure["id"] for figure in page.all("figure")]
+    assert len(drawn) == len(set(drawn))
+    assert shown(page) == ids_of(whole_run)
+    assert "figure-figures-wbcd_mlp_M2_R25_delivered_vs_claimed" not in drawn
     drawings = [div for div in page.all("div") if div.get("class") == "drawing"]
     assert all(div["aria-label"] for div in drawings)
     files = [whole_run.parent / link for link in links(page)]
@@ -148,7 +156,7 @@ def test_a_missing_part_is_named_and_the_others_stay(run, part, line):
     (run / part).unlink(missing_ok=True)
     page = built(run)
     assert line is None or line in page.text
-    assert len(page.all("figure")) == len(list((run / "figures").glob("*.svg")))
+    assert len(shown(page)) == len(list((run / "figures").glob("*.svg")))
 
 
 @pytest.mark.parametrize(
@@ -175,11 +183,34 @@ def test_the_same_run_gives_the_same_page(whole_run, page):
     assert (whole_run.parent / "again.html").read_bytes() == first
 
 
+def test_the_papers_figures_are_there_without_a_script(whole_run, page):
+    """At the claimed ε, with one legend; a line says what needs the script."""
+    text = (whole_run.parent / "report.html").read_text(encoding="utf-8")
+    before = re.sub(r'(?s)<script type="text/plain">.*?</script>', "", text)
+    (figure,) = re.findall(r'(?s)<figure id="figure-figures-wbcd_mlp_M2_R25".*?</figure>', before)
+    whole, cut = (re.search(rf'{name}="0 0 [\d.]+ ([\d.]+)"', figure)[1] for name in ("data-whole", "viewBox"))
+    assert 0 < float(whole) - float(cut) < 40
+    (key,) = re.findall(r'(?s)<div class="drawing key".*?</div>', before)
+    assert re.findall(r"<text[^>]*>([^<]*)", key) == ["MB-SGD", "SPIDER (better of 2)"]
+    assert "Without JavaScript" in re.search(r"(?s)<noscript>(.*?)</noscript>", before)[1]
+    assert (
+        re.search("<title>(.*?)</title>", text)[1] == "Differentially private federated learning, replicated | silodp"
+    )
+
+
+def test_contents_fold_under_their_paper(whole_run):
+    text = (whole_run.parent / "report.html").read_text(encoding="utf-8")
+    nav = re.search(r"(?s)<nav.*?</nav>", text)[0]
+    (folded,) = re.findall(r"(?s)<li><details><summary>(.*?)</details>", nav)
+    assert "Figures of the non-convex paper" in folded
+    assert "Figure 8" in folded
+
+
 def test_a_plug_ins_run_opens_with_its_curve(run):
     config = json.loads((run / "config.json").read_text())
     (run / "config.json").write_text(json.dumps(config | {"plugins": ["source/plugins/mine.py"]}))
     page = built(run)
-    assert sorted(figure["id"] for figure in page.all("figure")) == ids_of(run)
+    assert shown(page) == ids_of(run)
     places = [tag.get("id") for _, tag in page.tags]
     curve = places.index("figure-figures-wbcd_mlp_M2_R25")
     assert curve < places.index("finding-true") < places.index("experiments")
@@ -215,7 +246,8 @@ def test_every_published_figure_is_on_its_page():
     for folder in sorted((ROOT / "results").glob("published*")):
         page = Page((folder / "report.html").read_text(encoding="utf-8"))
         drawn = {anchor(path.relative_to(folder)) for path in folder.rglob("*.svg")}
-        assert {figure["id"] for figure in page.all("figure")} == drawn
+        linked = {anchor(Path(link)) for link in links(page) if link.startswith("figures/") and link.endswith(".svg")}
+        assert {figure["id"] for figure in page.all("figure")} | linked == drawn
 
 
 def test_a_run_without_a_board_has_no_section(tmp_path):

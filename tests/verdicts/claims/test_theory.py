@@ -1,7 +1,6 @@
 """Claims read from checks' tables, exact expressions, and the identity of two algorithms."""
 
 import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -228,18 +227,3 @@ def test_what_a_check_gives_a_verdict_on_has_a_claim():
     for path in Path(checks.__file__).parent.glob("*.py"):
         for key in re.findall(r'"((?:convex|nonconvex|checkins)-[A-Za-z0-9.-]+)"', path.read_text()):
             assert key not in THEOREMS or said[key].startswith("decided by") or key == "nonconvex-2.2-noise"
-
-
-def test_docs_count_the_rows_of_the_registry_by_what_decides_them():
-    kinds = {claim.id: claim.kind for claim in load_claims()}
-
-    def word(said: str) -> str:
-        decided = {kinds[name] for name in said.removeprefix("decided by ").split(", ") if name in kinds}
-        return "check" if decided & {"theorem", "experiment"} else "derivation" if decided else "no check"
-
-    counts = Counter(word(coverage()[key]) for key in THEOREMS)
-    of_kind = Counter(theorem.kind for theorem in THEOREMS.values())
-    text = " ".join((ROOT / "docs" / "claims.md").read_text(encoding="utf-8").split())
-    assert f"has {len(THEOREMS)} rows: {of_kind['upper']} upper and {of_kind['lower']} lower bounds" in text
-    words = f"{counts['check']} rows have a check, {counts['derivation']} a derivation, {counts['no check']} none"
-    assert words in text

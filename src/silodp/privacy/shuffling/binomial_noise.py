@@ -1,7 +1,7 @@
 """Binomial noise on integers: the exact privacy of one shifted coordinate, and a proven bound for vectors.
 
 B ~ Bin(n, p) is added to each coordinate of an integer vector; a neighbour's vector differs by an integer shift. In d
-dimensions the shift is bounded in ℓ2 before random rounding. Proofs: docs/accounting.md.
+dimensions the shift is bounded in ℓ2 before random rounding. Proofs: docs/proofs/p_vec.md.
 """
 
 import bisect

@@ -1,7 +1,7 @@
 """Amplification: the central ε of local reports that are shuffled, sampled or sent at random times, bound by bound.
 
 N reports, each ε0-private for one record of its sender, are shuffled; neighbours replace one record. Closed forms are
-those of `silodp.theory`; `clones_delta` evaluates the proof behind two of them exactly (docs/accounting.md).
+those of `silodp.theory`; `clones_delta` evaluates the proof behind two of them exactly (docs/proofs/p_vec.md).
 """
 
 import itertools
@@ -103,7 +103,7 @@ def allocation_epsilon(epsilon0: float, slots: int, delta: float) -> float:
     """Upper bound on ε at δ of an ε0-private report in one of m slots, drawn in secret; neighbours replace the record.
 
     The smaller of two zero-out steps (`replaced`) and the clones' proof, which covers random slots too
-    (docs/accounting.md); never above ε0. `response_epsilon` is a lower end: the report's counts have the same law.
+    (docs/proofs/p_vec.md); never above ε0. `response_epsilon` is a lower end: the report's counts have the same law.
     """
     law = response_law(epsilon0, slots)
     steps = _invert(lambda e: replaced(law, e), epsilon0, delta)[1]

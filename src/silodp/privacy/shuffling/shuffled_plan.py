@@ -1,7 +1,7 @@
 """Plans of runs whose sums go through P_vec, a record's clipped gradient as one participant, and what is proven.
 
 Non-convex paper, Algorithms 7 to 10 over Algorithms 4 and 5. Where no record is drawn twice in a run the sums compose
-in parallel; else records are drawn without replacement in a round and their losses compose (docs/accounting.md).
+in parallel; else records are drawn without replacement in a round and their losses compose (docs/proofs/p_vec.md).
 """
 
 import functools

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells
 from silodp.report.figures.axes import new_figure
@@ -30,6 +30,8 @@ _LOOKS = {
 }
 # Inches: of a page, of one row of a panel, and of what stands around panels.
 _WIDTH, _COLUMNS, _ROW, _HEADING, _XAXIS, _TOP, _BOTTOM = 5.4, 2, 0.135, 0.32, 0.36, 0.66, 0.98
+# Beyond such a ratio a common range would hide the narrower panels.
+_FAR = 8
 # Points of text in a panel: 10 px on the page.
 _SIZE = 6.6
 
@@ -44,6 +46,7 @@ def outcome_looks(first: str, second: str) -> dict[str, tuple[str, str, float]]:
 def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str] | None = None) -> Figure:
     """A forest plot of one pair: a panel for each (experiment, M, R), a line for each ε, the margin Δ as a band.
 
+    All panels have one range of differences; where one experiment's is `_FAR` times another's each has its own.
     `rows` are those of `silodp.report.cells`. `names` are what the two are called in place of their labels.
     """
     pairs = rows[["first", "second"]].drop_duplicates()
@@ -63,7 +66,9 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
         figure.text(0.1 / _WIDTH, 1 - 0.33 / height, what, va="top", fontsize=7.2)
         say_note(figure, better_of([first, second]))
         mixed = rows["decided"].nunique() > 1
-        limits = {name: _limits(part) for name, part in rows.groupby("experiment")}
+        own = {name: _limits(part) for name, part in rows.groupby("experiment")}
+        spans = [high - low for low, high in own.values()]
+        limits = own if max(spans) > _FAR * min(spans) else dict.fromkeys(own, _limits(rows))
         top = height - _TOP
         for place, (key, group) in enumerate(groups):
             line, column = divmod(place, _COLUMNS)
@@ -110,6 +115,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     texts = [f"{value:g}" if np.isfinite(value) else "–" for value in rows["epsilon"]]
     axes.set_yticks(y, [f"ε = {texts[0]}", *texts[1:]], fontsize=_SIZE)
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−") if value else "equal"))
     axes.tick_params(axis="x", labelsize=_SIZE, length=2, pad=2)
     axes.tick_params(axis="y", length=0, pad=2)
     axes.grid(axis="y", visible=False)

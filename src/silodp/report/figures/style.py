@@ -16,7 +16,7 @@ from PIL import Image
 from silodp.algorithms import ALGORITHMS, families, traits
 from silodp.algorithms.base import Look
 from silodp.files import write_atomically
-from silodp.report.figures.svg import svg_text
+from silodp.report.figures.svg import LEGEND_SIZE, svg_text
 
 RC: dict[str, Any] = {
     # The first ships with matplotlib, so no machine measures with another font; browsers that lack it take the others.
@@ -31,7 +31,7 @@ RC: dict[str, Any] = {
     "axes.axisbelow": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.6,
-    "legend.fontsize": 8.3,
+    "legend.fontsize": LEGEND_SIZE,
     "legend.frameon": False,
     "legend.handlelength": 1.4,
     "legend.handletextpad": 0.35,

@@ -19,6 +19,9 @@ tree.register_namespace("xlink", _XLINK)
 _WORDS = "_silodp_words"
 _NOTE = "_silodp_note"
 _PANEL = "panel"
+# Points of text in a legend below axes, by which it is found.
+LEGEND_SIZE = 8.3
+_LEGEND = f"font-size: {LEGEND_SIZE}px"
 _NUMBER = re.compile(r"-?\d*\.\d{3,}(?:e[-+]?\d+)?")
 
 
@@ -76,6 +79,35 @@ def panels(svg: str) -> str:
     # What is left are the title, which stands above the pictures in words, and shapes that they refer to.
     root.set("class", "shared")
     return "".join(tree.tostring(picture, encoding="unicode") for picture in pictures)
+
+
+def legend_apart(svg: str) -> tuple[str, str]:
+    """A figure cut off above the legend below its axes, and that legend as a picture, "" without one.
+
+    `data-whole` keeps the view of the whole figure. Marks of the legend may refer to shapes in the figure.
+    """
+    root = tree.fromstring(svg)
+    places = [float(text.get("y", 0)) for text in root.findall(f"{{{_SVG}}}text") if _LEGEND in text.get("style", "")]
+    if not places:
+        return svg, ""
+    left, _, width, height = map(float, root.get("viewBox", "").split())
+    top = min(places) - 1.2 * LEGEND_SIZE
+    parts = list(root)
+    start = len(parts)
+    while start and (parts[start - 1].tag == f"{{{_SVG}}}defs" or _height(parts[start - 1]) > top):
+        start -= 1
+    legend = tree.Element(f"{{{_SVG}}}svg", {"viewBox": f"{left:g} {top:g} {width:g} {height - top:g}"})
+    legend.extend(part for part in parts[start:] if part.find(f"{{{_SVG}}}clipPath") is None)
+    whole = tree.tostring(legend, encoding="unicode")
+    root.set("data-whole", root.get("viewBox", ""))
+    root.set("viewBox", f"{left:g} 0 {width:g} {top:g}")
+    return tree.tostring(root, encoding="unicode"), whole
+
+
+def _height(part: tree.Element) -> float:
+    """Where a text, a mark or a line stands, in points from above; 0 for what has no place."""
+    line = re.match(r"M \S+ (\S+)", part.get("d", ""))
+    return float(line[1]) if line else float(part.get("y", 0))
 
 
 def svg_text(figure: Figure, name: str) -> str:

@@ -61,6 +61,15 @@ class Figures:
 
 
 @dataclass(frozen=True)
+class Key:
+    """The legend of all figures of a section, as a picture, and its words."""
+
+    kind: ClassVar[str] = "key"
+    svg: str
+    label: str
+
+
+@dataclass(frozen=True)
 class Numbered:
     """A figure of a paper by its number: `tabs` of a word and a figure, the `command` that makes it, its `csv`."""
 
@@ -72,7 +81,7 @@ class Numbered:
     tabs: Sequence[tuple[str, Figure]]
 
 
-Block = Text | Table | Figures | Numbered
+Block = Text | Table | Figures | Key | Numbered
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,24 @@ import pandas as pd
 from silodp.datasets.own.rules import preprocessing_guarantee
 from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.files import figure_name, read_table
-from silodp.privacy.standing import counts_of
+from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures import FIGURES, slices
 from silodp.report.figures.own_study_picture import model_title
 from silodp.report.figures.reader_words import setting_words, title_of, variant_words
+from silodp.report.figures.svg import legend_apart
 from silodp.report.numbers import bounded, exact, measured
-from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
+from silodp.report.page.blocks import Block, Figure, Figures, Key, Numbered, Section, Table, Text
 from silodp.report.page.figure_list import CAPTIONS, DRAWN_COLUMNS, NOTES, Page, csv_address
 from silodp.report.page.papers import paper_sentence
 from silodp.report.paper_figures import CALIBRATED_OF, heading_of, paper_figures
 from silodp.verdicts.comparisons import CALIBRATED
+
+# What the marks of the drawings are, once a section.
+KEY = (
+    f"Marks: {', '.join(f'{word.sign} claim {word}' for word in Standing)}; a bar is the spread over trials, a dashed "
+    "level is without noise, a cross is a point with diverged trials; paler and dotted is the paper's noise beside "
+    "calibrated noise."
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class RunExperiment:
 def by_number(page: Page, experiments: Sequence[RunExperiment], cells: pd.DataFrame | None) -> list[Section]:
     """The papers' figures by paper and number, each at the claimed ε, at the true one, and under calibrated noise."""
     tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
-    papers: dict[str, list[Block]] = {}
+    papers: dict[str, list[Numbered]] = {}
     for figure in paper_figures():
         M, R = figure.M or 0, figure.R or 0
         if figure.experiment not in tables or figure_name(figure.experiment, M, R) not in page.figures:
@@ -77,6 +85,7 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], cells: pd.DataFr
                 # What the paper says, and the comparisons beside it, are about the claimed ε.
                 note = "" if tabs else paper_sentence(figure.experiment, M, R, cells)
                 tabs.append((word, replace(page.result(stem, name, CAPTIONS[kind]), note=note)))
+                page.standing[name] = "by number"
         title = title_of(figure.experiment, page.titles)
         silos = re.findall(r"N = \d+", title)
         heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
@@ -85,9 +94,27 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], cells: pd.DataFr
         numbered = Numbered(f"numbered-{len(page.shown)}", heading, f"make figure FIG={figure.name}", csv, tabs)
         papers.setdefault(figure.paper, []).append(numbered)
     return [
-        Section(f"figures-{place}", f"Figures of the {paper}", blocks)
-        for place, (paper, blocks) in enumerate(papers.items(), start=1)
+        Section(f"figures-{place}", f"Figures of the {paper}", _with_one_legend(numbered))
+        for place, (paper, numbered) in enumerate(papers.items(), start=1)
     ]
+
+
+def _with_one_legend(numbered: Sequence[Numbered]) -> list[Block]:
+    """The key of the marks, the legend of the first figure, and figures: those that have that legend without it."""
+    _, legend = legend_apart(numbered[0].tabs[0][1].svg or "<svg/>")
+    label = ", ".join(_texts(legend))
+    found: list[Block] = [Text(KEY, "settings"), *([Key(legend, label)] if legend else [])]
+    for block in numbered:
+        (word, figure), *others = block.tabs
+        picture, own = legend_apart(figure.svg or "<svg/>")
+        if legend and _texts(own) == _texts(legend):
+            block = replace(block, tabs=[(word, replace(figure, svg=picture)), *others])
+        found.append(block)
+    return found
+
+
+def _texts(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)", svg)
 
 
 def curves(page: Page, experiments: Sequence[RunExperiment]) -> Figures:
@@ -107,18 +134,26 @@ def by_experiment(
 ) -> list[Section]:
     """Each experiment with the figures that stand nowhere before; folded where other figures stand before."""
     inner = [section_of(page, experiment, cells, folded) for experiment in experiments]
-    return [Section("experiments", "Experiments, with all their figures", [], inner)] if inner else []
+    title = "Experiments" if page.shown and folded else "Experiments, with all their figures"
+    return [Section("experiments", title, [Text(KEY, "settings")], inner)] if inner else []
 
 
 def section_of(page: Page, experiment: RunExperiment, cells: pd.DataFrame | None, folded: bool) -> Section:
-    """An experiment: the figures of its default rows, or of both noises, those of its variants, and its silos."""
+    """An experiment: the figures of its default rows, or of both noises, those of its variants, and its silos.
+
+    Where its figures stand elsewhere on the page, the others are links.
+    """
     name, table = experiment.name, experiment.table
     words = " · ".join(word for word in (name, experiment.paper, NOTES.get(name, "")) if word)
     csv = page.csv(page.folder / "tables" / f"{name}.csv", f"all {0 if table is None else len(table)} rows (CSV)")
     first, others = _figures(page, experiment, cells)
     missing = Text(f"No results: tables/{name}.csv is not there, or has no rows.", "missing")
-    shown = Figures([*first, *others] if folded else first)
-    beside = Figures([] if folded else others, "True ε, and variants of the protocol")
+    shown: Block = Figures([*first, *others] if folded else first)
+    if place := page.standing.get(name):
+        drawn = [figure for figure in first + others if figure.files]
+        files = [(f"{figure.heading}: {figure.caption}", figure.files[0][1]) for figure in drawn]
+        shown = Text(f"Its figures stand {place}{'; beside them are' if files else '.'}", "settings", files)
+    beside = Figures([] if folded or place else others, "True ε, and variants of the protocol")
     results = missing if table is None or table.empty else shown
     blocks = [Text(words, "settings", csv), results, beside, _silos(page, name)]
     return Section(f"experiment-{name}", experiment.title, blocks, folded=folded)

@@ -48,6 +48,8 @@ class Page:
         self.figures: Mapping[str, Path] = {path.stem: path for path in sorted((folder / "figures").glob("*.svg"))}
         self.experiments = experiments_of(folder)
         self.shown: set[str] = set()
+        # Experiments whose figures stand elsewhere → where.
+        self.standing: dict[str, str] = {}
 
     def link(self, path: Path) -> str | None:
         """A relative address of `path` from the page; None where the file is missing."""

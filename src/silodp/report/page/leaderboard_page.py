@@ -24,6 +24,7 @@ def board(page: Page) -> list[Section]:
     if not (folder / "leaderboard.csv").is_file():
         return []
     table = read_table(folder / "leaderboard.csv", COMPARED).fillna({"axis": ""})
+    page.standing |= {name: "in the leaderboard" for name in table["experiment"]}
     rows = [_counted(part) for _, part in table.groupby(["axis", "first", "second"], sort=False)]
     heading = ["first", "second", "over", "cells", "first better", "second better"]
     caption = f"Comparisons of test error at equal certified ε ({PUBLISHED}); in brackets: what Holm's correction keeps"

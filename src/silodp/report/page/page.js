@@ -32,7 +32,9 @@ addEventListener("click", async (event) => {
   const drawn = figure && figure.querySelector("svg");
   if (!drawn) return;
   const image = new Image(), canvas = document.createElement("canvas"), link = document.createElement("a");
-  const copy = drawn.cloneNode(true), { width, height } = drawn.viewBox.baseVal;
+  const copy = drawn.cloneNode(true);
+  copy.setAttribute("viewBox", drawn.dataset.whole ?? drawn.getAttribute("viewBox"));
+  const { width, height } = copy.viewBox.baseVal;
   Object.assign(canvas, { width: 3 * width, height: 3 * height });
   copy.setAttribute("width", canvas.width);
   copy.setAttribute("height", canvas.height);
@@ -54,5 +56,5 @@ function reveal() {
   if (place) place.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
-if (innerWidth < 1000) document.querySelectorAll("nav details, .glossary").forEach((part) => (part.open = false));
+if (innerWidth < 1000) document.querySelectorAll("nav > details, .glossary").forEach((part) => (part.open = false));
 reveal();

@@ -22,8 +22,6 @@ from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED, HEADLI
 
 # What a finding is about, and the claim whose sentence stands beside it.
 _CLAIMED, _TRUE, _EQUAL = ("claimed", "N2"), ("true", "N6"), ("equal", "C1")
-# What a reader who knows no paper has to know of the first pair.
-_WHO = {"spider": ", the newer algorithm,", "minibatch_sgd": ", the simple one,"}
 # Algorithms that a figure of a paper runs with noise.
 _FIGURES = ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")
 _NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "delivered_epsilon", "delta", "claim"]
@@ -31,13 +29,14 @@ _NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "
 
 @dataclass(frozen=True)
 class Headline:
-    """A sentence with what it rests on: `wide` and `narrow` are the picture as SVG, `csv` its rows, by address.
+    """A sentence of at most 15 words with what it rests on: `counted` are its numbers, `csv` the rows, by address.
 
-    `shown` says what the marks of the picture are.
+    `wide` and `narrow` are the picture as SVG; `shown` says what its marks are.
     """
 
     anchor: str
     sentence: str
+    counted: str
     detail: str
     wide: str
     narrow: str
@@ -86,24 +85,19 @@ def _accuracy(
     decided, published = cells[cells["decided"]], cells[~cells["decided"]]
     counts = counts_of_cells(decided if len(decided) else published)
     place = {"": "At the claimed ε", ENDED: "At equal certified ε"}[reading]
-    who, other = (f"{label(name).removeprefix('ISRL-DP ')}{_WHO.get(name, '') * (about == _CLAIMED)}" for name in pair)
+    who, other = (label(name).removeprefix("ISRL-DP ") for name in pair)
     word = f"beats {other} as often as it loses"
     if counts.ahead != counts.behind:
-        more = (
-            "beats {} more often than it loses"
-            if counts.ahead > counts.behind
-            else "loses to {} more often than it wins"
-        )
-        word = more.format(other)
+        ahead = counts.ahead > counts.behind
+        word = f"beats {other} more often than it loses" if ahead else f"loses to {other} more often than it wins"
     elif not counts.ahead:
         word = f"is not told apart from {other}"
-    sentence = (
-        f"{place}, {who} {word.rstrip(',')}: smaller test error at {_count_words(counts.ahead, counts.ahead_kept)} of "
+    counted = (
+        f"Smaller test error at {_count_words(counts.ahead, counts.ahead_kept)} of {counts.cells} cells, larger at "
     )
-    sentence += f"{counts.cells} comparisons, larger at {_count_words(counts.behind, counts.behind_kept)}, "
-    sentence += f"alike at {counts.same or 'none'}, open at {counts.open or 'none'}"
-    sentence += _when_certified(page, rows) if about == _CLAIMED else ""
-    detail = "In brackets: what Holm’s correction keeps."
+    counted += f"{_count_words(counts.behind, counts.behind_kept)}, alike at {counts.same or 'none'}, open at "
+    counted += f"{counts.open or 'none'}{_when_certified(page, rows) if about == _CLAIMED else ''}."
+    detail = "A cell is one setting at one ε. In brackets: what Holm’s correction keeps."
     detail += " Each algorithm with its tuning, by fresh trials." if len(decided) else f" By {PUBLISHED}."
     if len(decided) and len(published):
         others = counts_of_cells(published)
@@ -111,13 +105,15 @@ def _accuracy(
         detail += f"smaller at {_count_words(others.ahead, others.ahead_kept)} of {others.cells}, larger at "
         detail += f"{_count_words(others.behind, others.behind_kept)}."
     if counts.useless:
-        detail += f" {counts.useless} further comparisons, in which neither beats the best constant, are left out."
+        detail += f" {counts.useless} further cells, in which neither beats the best constant, are left out."
     if counts.same_algorithm:
-        detail += f" {counts.same_algorithm} further comparisons are of an algorithm with itself, and are left out."
-    marks = "Stroke: one comparison, coloured where its 95 % interval leaves out 0; diamond: their mean; grey band: "
+        detail += f" {counts.same_algorithm} further cells are of an algorithm with itself, and are left out."
+    marks = "Stroke: one cell, coloured where its 95 % interval leaves out 0; diamond: their mean; grey band: "
     marks += "within the margin that counts as no difference"
     marks += f"; *: {PUBLISHED}." if len(decided) and len(published) else "."
-    return _finding(about, f"{sentence}.", detail, lambda width: pictures.differences(shown, width), cells, marks)
+    newer = "the newer " if about == _CLAIMED and pair == HEADLINE[0] else ""
+    sentence = f"{place}, {newer}{who} {word}."
+    return _finding(about, sentence, counted, detail, lambda width: pictures.differences(shown, width), cells, marks)
 
 
 def _count_words(count: int, kept: int) -> str:
@@ -133,7 +129,7 @@ def _when_certified(page: Page, rows: pd.DataFrame) -> str:
     same = int((rows["outcome"] == SAME).sum())
     if not same:
         return ""
-    words = f". At equal certified ε its tuning chooses phases of one round at {same} of the {len(rows)} comparisons "
+    words = f". At equal certified ε its tuning chooses phases of one round at {same} of the {len(rows)} cells "
     return words + f"with a choice of up to {longest[rows.index].max()}: the same algorithm"
 
 
@@ -147,12 +143,13 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
         return None
     counts = counts_of(rows)
     kept, more, violated = (counts[word] for word in (Standing.KEPT, Standing.NOT_CERTIFIED, Standing.VIOLATED))
-    sentence = f"The noise keeps what it claims: the true ε of all {kept:,} private results is at most the claimed one."
-    if kept < len(rows):
-        sentence = (
-            f"The stated noise provably protects less than it claims at {violated or 'none'} of {len(rows):,} private "
-            f"results; of {more:,} more the claim lies between our two bounds, {kept:,} keep it."
-        )
+    sentence = "Part of the stated noise provably protects less than it claims."
+    if not violated:
+        sentence = "No noise provably protects less than it claims." if more else "The noise keeps what it claims."
+    counted = (
+        f"Of {len(rows):,} private results {kept or 'none'} keep their claim, {violated or 'none'} provably violate "
+    )
+    counted += f"it; of {more or 'none'} the claim lies between our two bounds."
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.sort_algorithms(part["algorithm"]))
@@ -162,7 +159,7 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
     shown += f"{setting_words(*setting[1:])}; at each claimed ε, from left: {', '.join(names)}."
     detail = "Both bounds on the true ε are proven."
     table = rows[[name for name in _NUMBERS if name in rows]]
-    return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table, shown)
+    return _finding(_TRUE, sentence, counted, detail, lambda width: pictures.true_epsilon(part, width), table, shown)
 
 
 def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
@@ -175,11 +172,19 @@ def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
 
 
 def _finding(
-    about: tuple[str, str], sentence: str, detail: str, draw: Callable[[str], Any], table: pd.DataFrame, shown: str
+    about: tuple[str, str],
+    sentence: str,
+    counted: str,
+    detail: str,
+    draw: Callable[[str], Any],
+    table: pd.DataFrame,
+    shown: str,
 ) -> Headline:
     anchor, claim = about
     with styled():
         wide, narrow = (svg_text(draw(width), f"{anchor}-{width}").strip() for width in pictures.WIDTHS)
     quote, paper = next(((each.quote, each.source) for each in load_claims() if each.id == claim), ("", ""))
     paper = f"The {paper.partition(' paper')[0]} paper"
-    return Headline(f"finding-{anchor}", sentence, detail, wide, narrow, csv_address(table), claim, quote, paper, shown)
+    return Headline(
+        f"finding-{anchor}", sentence, counted, detail, wide, narrow, csv_address(table), claim, quote, paper, shown
+    )

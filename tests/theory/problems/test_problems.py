@@ -82,6 +82,12 @@ def test_constants_hold_and_are_not_loose(problem):
         assert np.all(gap >= linear + known.mu / 2 * (b - a) @ (b - a) - 1e-12)
 
 
+def test_the_lipschitz_constant_of_a_quadratic_with_one_curvature_is_reached():
+    problem = Quadratic(3, mu=2.0, beta=2.0, D=1.5)
+    x = problem.draw(1, np.random.default_rng(0))
+    assert np.linalg.norm(problem.gradients(-x[0], x)) == pytest.approx(problem.constants.L)
+
+
 @pytest.mark.parametrize("problem", MADE, ids=ids)
 def test_optimum_is_feasible_and_certified(problem):
     generator = np.random.default_rng(2)

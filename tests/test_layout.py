@@ -59,12 +59,13 @@ def test_imports_go_one_way():
             assert not (other == "config" and room in WITHOUT_CONFIG), f"{module} imports {other}"
 
 
-def test_no_two_files_have_one_name_but_a_command_and_a_papers_theorems():
+def test_no_two_files_have_one_name_but_a_command_a_job_and_a_papers_theorems():
     """Beside `__init__` and `base`, which says in its first line what it is the base of."""
-    commands, counted = {name for section in COMMANDS.values() for name in section}, Counter[str]()
+    counted = Counter[str]()
     for path in PACKAGE.rglob("*.py"):
         room, *_ = path.relative_to(PACKAGE).parts
-        is_door = path.stem in ("__init__", "__main__", "base") or (room == "cli" and path.stem in commands)
+        is_door = path.stem in ("__init__", "__main__", "base") or room == "jobs"
+        is_door |= room == "cli" and path.stem in COMMANDS
         counted[path.stem] += not is_door and path.parent.parent.name != "theory"
     assert [name for name, count in counted.items() if count > 1] == []
 

@@ -35,7 +35,7 @@ def test_rows_are_what_committed_trials_give(tmp_path):
 
 def test_a_committed_trial_is_what_the_code_gives():
     part = part_of(ROOT / "results" / "decided")
-    points = choosable(read_parquet(part.place / "pilot.parquet"))
+    points = choosable(read_parquet(part.trials_folder / "pilot.parquet"))
     for side in part.sides():
         file, numbers = next(iter(trial_files(part, side).items()))
         wanted = read_parquet(file).query("trial == @numbers[0]").reset_index(drop=True)

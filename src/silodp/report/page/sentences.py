@@ -146,10 +146,8 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
     sentence = "Part of the stated noise provably protects less than it claims."
     if not violated:
         sentence = "No noise provably protects less than it claims." if more else "The noise keeps what it claims."
-    counted = (
-        f"Of {len(rows):,} private results {kept or 'none'} keep their claim, {violated or 'none'} provably violate "
-    )
-    counted += f"it; of {more or 'none'} the claim lies between our two bounds."
+    counted = f"Of {len(rows):,} private results {kept} keep their claim, {violated} provably violate it; of {more} "
+    counted += "the claim lies between our two bounds."
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.sort_algorithms(part["algorithm"]))

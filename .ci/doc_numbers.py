@@ -27,7 +27,7 @@ SPIDER, SGD, LOCAL = "spider", "minibatch_sgd", "local_sgd"
 FIGURES = (SGD, LOCAL, "fedprox_spider", "fed_spider")
 LATER = ("dp_scaffold", "localised_accelerated", "dp_mu2", "dp_mu2_difference", "dp_mu2_correlated")
 LATER += ("minibatch_sgd_correlated", "minibatch_sgd_momentum", "minibatch_sgd_adam")
-LINEAR, EXPONENTIAL = "stepsize_grid=linear", "stepsize_grid=exponential"
+LINEAR = "stepsize_grid=linear"
 
 
 def signed(value: float) -> str:
@@ -92,11 +92,6 @@ def trial_mean(first: str, second: str, *names: str, reading: str = "") -> str:
     cells = rows.pivot(index=["experiment", "M", "R", "epsilon", "trial"], columns="algorithm", values="test_error")
     value, low, high = paired_test((cells[first] - cells[second]).dropna().groupby("trial").mean())[:3]
     return f"{signed(value)} [{signed(low)}, {signed(high)}]"
-
-
-def on_grid(grid: str) -> str:
-    """The reading under which MNIST's perceptron has a grid of step sizes, which may be the experiment's own."""
-    return grid if (table("reported/mnist_mlp")["reading"] == grid).any() else ""
 
 
 def of_papers(algorithms: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -175,11 +170,11 @@ def numbers() -> dict[str, Callable[[], str]]:
         "spider data": lambda: data_sets(decided(SPIDER, SGD)),
         "one round": lambda: count(one_mechanism(), "same_algorithm"),
         "one round choice": lambda: str(len(one_mechanism())),
-        "linear local": lambda: trial_mean(SPIDER, LOCAL, "mnist_mlp", reading=on_grid(LINEAR)),
-        "program local": lambda: trial_mean(SPIDER, LOCAL, "mnist_mlp", reading=on_grid(EXPONENTIAL)),
+        "linear local": lambda: trial_mean(SPIDER, LOCAL, "mnist_mlp", reading=LINEAR),
+        "program local": lambda: trial_mean(SPIDER, LOCAL, "mnist_mlp"),
         "wide local": lambda: trial_mean(SPIDER, LOCAL, "mnist_mlp_certified"),
-        "linear minibatch": lambda: trial_mean(SPIDER, SGD, "mnist_mlp", reading=on_grid(LINEAR)),
-        "program minibatch": lambda: trial_mean(SPIDER, SGD, "mnist_mlp", reading=on_grid(EXPONENTIAL)),
+        "linear minibatch": lambda: trial_mean(SPIDER, SGD, "mnist_mlp", reading=LINEAR),
+        "program minibatch": lambda: trial_mean(SPIDER, SGD, "mnist_mlp"),
         "wide minibatch": lambda: trial_mean(SPIDER, SGD, "mnist_mlp_certified"),
         "differ cells": lambda: count(where_silos(False)),
         "alike cells": lambda: count(where_silos(True)),

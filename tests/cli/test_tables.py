@@ -17,7 +17,7 @@ from silodp.jobs.table import trained_rows
 
 def test_losses_of_files_with_and_without_the_column_trained():
     default = rows("minibatch_sgd", [[0.3, 0.2], [0.4, 0.1]])
-    variant = rows("minibatch_sgd", [[0.5, 0.6], [0.5, 0.6]], reading="stepsize_grid=exponential")
+    variant = rows("minibatch_sgd", [[0.5, 0.6], [0.5, 0.6]], reading="stepsize_grid=linear")
     variant["trained"] = [True, False, True, False]
     found = losses(trained_rows(pd.concat([default, variant], ignore_index=True)))
     assert found["train_loss_mean"].round(12).tolist() == [0.35, 0.15, 0.5]

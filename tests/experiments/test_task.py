@@ -79,10 +79,10 @@ def variants(**changes):
 
 SPIDERS = [case.values[0] for case in variants(spider_q1_noise="minibatch")]
 SHARED = [
-    *variants(stepsize_grid="exponential"),
+    *variants(stepsize_grid="linear"),
     *variants(grid="widened"),
     *variants(spider_q1_noise="minibatch"),
-    *(case for case in variants(stepsize_grid="exponential", spider_q1_noise="minibatch") if case.values[0] in SPIDERS),
+    *(case for case in variants(stepsize_grid="linear", spider_q1_noise="minibatch") if case.values[0] in SPIDERS),
 ]
 
 
@@ -94,7 +94,7 @@ def test_every_variant_by_points_has_a_case():
 @pytest.mark.parametrize(("algorithm", "changes", "label"), SHARED)
 def test_shared_run_equals_the_run_that_training_would_give(algorithm, changes, label):
     """To the last bit: the perceptron's points are trained one by one."""
-    keys = {"stepsizes": {**GRID, "spacing": "linear"}, "alternatives": [changes], "epsilons": [2.0], "trials": 1}
+    keys = {"stepsizes": GRID, "alternatives": [changes], "epsilons": [2.0], "trials": 1}
     default, job = (task(algorithm, reading, **keys) for reading in ("", label))
     of_default, own = train(default, [0]), train(job, [0])
     assert "trained" not in of_default
@@ -121,21 +121,21 @@ def test_noise_of_its_own_at_phases_of_one_round_is_trained_and_nothing_else():
 def test_other_variants_train_their_whole_grid(key):
     field = Readings.model_fields[key]
     value = next((value for value in typing.get_args(field.annotation) if value != field.default), not field.default)
-    for alternative in ({key: value}, {key: value, "stepsize_grid": "exponential"}):
+    for alternative in ({key: value}, {key: value, "stepsize_grid": "linear"}):
         (label,) = task("minibatch_sgd", alternatives=[alternative]).config.changes()
         job = task("minibatch_sgd", label, alternatives=[alternative])
         pd.testing.assert_frame_equal(job.points_to_train(SIZES), job.grid())
 
 
 def test_race_covers_every_grid():
-    keys = {"alternatives": [{"stepsize_grid": "exponential"}], "tuning": "race"}
-    job = task("minibatch_sgd", "stepsize_grid=exponential", **keys)
+    keys = {"alternatives": [{"stepsize_grid": "linear"}], "tuning": "race"}
+    job = task("minibatch_sgd", "stepsize_grid=linear", **keys)
     pd.testing.assert_frame_equal(job.points_to_train(SIZES), job.grid())
 
 
 def test_missing_default_run_is_an_error():
-    keys = {"stepsizes": {**GRID, "spacing": "linear"}, "alternatives": [{"stepsize_grid": "exponential"}]}
-    default, job = (task("minibatch_sgd", reading, **keys) for reading in ("", "stepsize_grid=exponential"))
+    keys = {"stepsizes": GRID, "alternatives": [{"stepsize_grid": "linear"}]}
+    default, job = (task("minibatch_sgd", reading, **keys) for reading in ("", "stepsize_grid=linear"))
     trials = pd.concat([train(default, [0]).iloc[1:], train(job, [0])], ignore_index=True)
     with pytest.raises(ValueError, match=r"^1 points of other readings: must have a run of the default"):
         complete(trials, job.config)

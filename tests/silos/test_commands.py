@@ -441,6 +441,18 @@ def test_both_ends_print_the_same_figures_before_anybody_has_a_key(silo, tmp_pat
     assert after["certificate of east"] == spoken(fingerprint(blank["east"]["certificate"]))
 
 
+def test_a_check_refuses_an_agreed_certificate_of_another_key(silo, tmp_path, capsys):
+    silos = yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]
+    silos = {name: entry | {"certificate": ""} for name, entry in silos.items()}
+    ours, other = (make_key(tmp_path / f"{name}.key") for name in ("north", "other"))
+    write_silo(tmp_path, yaml.safe_load(silo.read_text()) | {"key": "north.key"})
+    for certificate, code in ((other, 2), (ours, 0)):
+        silos["north"]["certificate"] = certificate
+        agree(silo, silos=silos, reply_after=2.0)
+        assert main(["silo", "check", str(silo)]) == code
+    assert "silos.north.certificate: is not that of" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("reply_after", "outcome"), [(0.5, "refused"), (3.9, "warned"), (4.1, "")])
 def test_a_machine_that_is_too_slow_begins_no_run(reply_after, outcome, silo, monkeypatch, caplog):
     """Replies take a second each by this clock."""

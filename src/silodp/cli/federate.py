@@ -78,6 +78,8 @@ def take_part(path: Path, socket: str | None, again: bool, is_check: bool) -> No
 def _check(part: Participation) -> None:
     plan, number, silo = part.plan, part.number, part.silo
     declared, slots = part.federation.silos[silo.name], plan.slots[number]
+    if declared.certificate and silo.key and Path(silo.key).is_file():
+        part.own_pair()
     _, departures = read_silo_records(silo, part.federation)
     lower, upper = plan.epsilon(number)
     sent = len(slots) * (MARK.size + HEAD.size + 8 * plan.size)

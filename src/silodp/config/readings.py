@@ -10,7 +10,7 @@ from silodp.config.types import Strict
 class Readings(Strict):
     """Choices where papers and released programs are silent or at odds: protocol variants."""
 
-    stepsize_grid: Literal["as_given", "linear", "exponential"] = Field(
+    stepsize_grid: Literal["as_given", "linear"] = Field(
         "as_given", description="spacing of every step size grid; as_given: each grid's own"
     )
     grid: Literal["as_given", "widened"] = Field(

@@ -60,14 +60,18 @@ class Participation:
         if self.federation.silos[self.silo.name].delta > self.silo.delta:
             raise ConfigError(f"{path}: delta: {self.silo.delta:g}: must be at least the run's in {self.where}")
 
+    def own_pair(self) -> tuple[bytes, bytes]:
+        """Own key and certificate; ConfigError where the agreed certificate is another key's."""
+        if self.silo.key is None:
+            raise ConfigError(f"{self.path}: key: missing: must be the file that `silodp silo key` made")
+        agreed = self.federation.silos[self.silo.name].certificate
+        return own_pair(Path(self.silo.key), agreed, f"{self.where}: silos.{self.silo.name}.certificate")
+
     def pins(self) -> tuple[bytes, bytes, bytes] | None:
         """The coordinator's certificate, own key, own certificate; None with a `unix:` socket."""
         if self.address.startswith("unix:"):
             return None
-        if self.silo.key is None:
-            raise ConfigError(f"{self.path}: key: missing: must be the file that `silodp silo key` made")
-        own, coordinator = self.federation.silos[self.silo.name].certificate, self.federation.coordinator.certificate
-        pair = own_pair(Path(self.silo.key), own, f"{self.where}: silos.{self.silo.name}.certificate")
+        coordinator, pair = self.federation.coordinator.certificate, self.own_pair()
         fingerprint(coordinator, place := f"{self.where}: coordinator.certificate")
         check_dates(coordinator, place)
         return coordinator.encode(), *pair

@@ -16,6 +16,6 @@ def test_slices_cut_a_table_into_disjoint_parts_that_make_it_up():
 
 def test_figure_names():
     assert figure_name("wbcd_mlp", 2, 25) == "wbcd_mlp_M2_R25"
-    assert figure_name("wbcd_mlp", 2, 25, "stepsize_grid=exponential") == "wbcd_mlp_M2_R25_stepsize_grid=exponential"
+    assert figure_name("wbcd_mlp", 2, 25, "stepsize_grid=linear") == "wbcd_mlp_M2_R25_stepsize_grid=linear"
     name = figure_name("wbcd_mlp", 2, 25, "a/b c", "delivered_vs_claimed")
     assert name == "wbcd_mlp_M2_R25_a-b-c_delivered_vs_claimed"

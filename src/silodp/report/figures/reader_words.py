@@ -14,7 +14,6 @@ from silodp.verdicts.checks import CHECKS
 VARIANTS = {
     "stepsize_grid=as_given": "step sizes spaced as each grid says",
     "stepsize_grid=linear": "linear grid of step sizes",
-    "stepsize_grid=exponential": "exponential grid of step sizes",
     "grid=as_given": "each grid as given",
     "grid=widened": "grids widened beyond both ends",
     "spider_q1_noise=own": "SPIDER's own noise at q = 1",

@@ -151,7 +151,7 @@ def _legend(figure: Figure, rows: pd.DataFrame, first: str, second: str, height:
         handles.append(Line2D([], [], marker=marker, label=text, color=colour, ms=4.5, lw=wide))
     if (rows["margin"] > 0).any():
         margins = " or ".join(f"{value:g}" for value in sorted(set(rows["margin"])))
-        text = f"grey: within the margin of {margins}; in brackets: what Holm's correction keeps"
+        text = f"grey: within the margin of {margins}\nin brackets: what Holm's correction keeps"
         handles.append(Patch(facecolor="#d6d6d6", lw=0, label=text))
     place = (0.1 / _WIDTH, 0.06 / height)
     options: dict[str, Any] = {"ncols": 1, "borderpad": 0.0, "borderaxespad": 0.0, "fontsize": 7.0}

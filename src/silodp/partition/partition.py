@@ -89,8 +89,8 @@ def partition(
     # A split takes persons in one order in all silos, and so cuts few of them.
     rank = generator.permutation(int(person.max()) + 1)[person] if person is not None and len(person) else None
 
-    def cut(shuffled: np.ndarray) -> Sides:
-        return _split(shuffled if rank is None else shuffled[np.argsort(rank[shuffled], kind="stable")], train_share)
+    def cut(order: np.ndarray) -> Sides:
+        return _split(order if rank is None else order[np.argsort(rank[order], kind="stable")], train_share)
 
     def whole(sides: Iterable[Sides]) -> Partition:
         part = Partition(tuple((np.sort(train), np.sort(test)) for train, test in sides))
@@ -227,7 +227,7 @@ def _resampled(
     return generator.permutation(np.concatenate(draws))
 
 
-def _split(shuffled: np.ndarray, train_share: float) -> Sides:
+def _split(order: np.ndarray, train_share: float) -> Sides:
     # Rounded down, but not for the last bits of a product such as 0.29 · 100.
-    size = int(np.floor(train_share * len(shuffled) + 1e-9))
-    return shuffled[:size], shuffled[size:]
+    size = int(np.floor(train_share * len(order) + 1e-9))
+    return order[:size], order[size:]

@@ -43,7 +43,7 @@ def test_every_comparison_is_a_point_of_its_setting_and_colours_tell_outcomes():
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {"SPIDER (better of 2) better: 2 (2) of 8", "MB-SGD better: 2 (2) of 8", "alike: 2 of 8"} < set(legend)
     assert note_of(figure) == "SPIDER: at each ε the better of FedProx-SPIDER and Fed-SPIDER by training loss."
-    assert any("within the margin of 0.005;" in text for text in legend)
+    assert any("within the margin of 0.005\n" in text for text in legend)
 
 
 def test_text_stays_on_the_page_and_panels_off_each_other():

@@ -55,7 +55,7 @@ class LogHandler(LogHandlerBase):
     def _show(self, record: Any) -> None:
         event = getattr(record, "event", None)
         if event == LogEvent.RUN_INFO and not self.total:
-            # An experiment has rules of its own, as in fresh_wbcd_mlp_0.
+            # An experiment has rules of its own, as in evaluate_wbcd_mlp_0.
             kinds: Counter[str] = Counter()
             for name, count in record.stats.items():
                 kinds[name.partition("_")[0]] += count

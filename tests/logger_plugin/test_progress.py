@@ -33,7 +33,7 @@ def test_events_become_lines_with_the_end_of_a_failed_log_and_a_summary(tmp_path
     handler = LogHandler(SimpleNamespace(**dict.fromkeys(names, False)), None)
     handler.console = Console(file=io.StringIO(), width=100)
     (tmp_path / "2.log").write_text("".join(f"line {i}\n" for i in range(30)) + "ValueError: bad\n")
-    handler.emit(record(LogEvent.RUN_INFO, stats={"train": 1, "fresh_e_0": 1, "fresh_e_1": 1, "total": 3}))
+    handler.emit(record(LogEvent.RUN_INFO, stats={"train": 1, "evaluate_e_0": 1, "evaluate_e_1": 1, "total": 3}))
     for number in (1, 2):
         places = {"experiment": "e", "reading": "default", "trials": f"{number}-{number}"}
         files = {"output": ["results/x/report.html"], "log": [str(tmp_path / f"{number}.log")]}
@@ -49,7 +49,7 @@ def test_events_become_lines_with_the_end_of_a_failed_log_and_a_summary(tmp_path
     handler.emit(record(msg="careful", level=logging.WARNING))
     handler.close()
     text = handler.console.file.getvalue()
-    assert text.startswith("3 jobs: 1 train, 2 fresh\n[1/3]  train e 1-1  0:00:10\nfailed: train e 2-2\n    line 19\n")
+    assert text.startswith("3 jobs: 1 train, 2 evaluate\n[1/3]  train e 1-1  0:00:10\nfailed: train e 2-2\n    line 19\n")
     assert f"    ValueError: bad\n    whole log: {tmp_path / '2.log'}\nNothing to be done" in text
     assert "Select jobs" not in text
     assert text.endswith("careful\n2 of 3 jobs done in 0:00:10\npage: results/x/report.html\nfailed: train e 2-2\n")

@@ -30,7 +30,7 @@ def test_runs_are_points_times_trials_and_costs_grow_with_them(tmp_path):
     assert (small.runs, large.runs) == (18, 36)
     assert large.operations == 2 * small.operations > 0
     assert large.disk_mb > small.disk_mb
-    assert small.jobs >= len(two.grids("wbcd_mlp")) + len(two.files("fresh", "wbcd_mlp"))
+    assert small.jobs >= len(two.grids("wbcd_mlp")) + len(two.files("evaluate", "wbcd_mlp"))
     assert estimate(two, 2, 1e9).seconds < estimate(two, 1, 1e9).seconds
     assert estimate(two, 2, 1e5).seconds > small.seconds
 

@@ -41,7 +41,7 @@ def test_names_of_files_follow_the_doors(path):
     run = f"results/{path.stem}"
     assert one.tables() == [f"{run}/tables/{name}.csv" for name in one.experiments]
     for name, config in one.experiments.items():
-        files = one.grids(name) + one.files("fresh", name)
+        files = one.grids(name) + one.files("evaluate", name)
         assert len(set(files)) == len(files)
         for algorithm in config.algorithms:
             for setting in config.settings:
@@ -108,14 +108,14 @@ def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm_and_is_asked
 
 
 def test_fresh_runs_are_made_only_where_a_report_asks_for_them():
-    assert plan(reports=[{"evaluation": "same"}]).files("fresh", "small") == []
-    assert len(plan(reports=[{"evaluation": "same"}, {}]).files("fresh", "small")) == len(ALGORITHMS)
+    assert plan(reports=[{"evaluation": "same"}]).files("evaluate", "small") == []
+    assert len(plan(reports=[{"evaluation": "same"}, {}]).files("evaluate", "small")) == len(ALGORITHMS)
 
 
 @pytest.mark.parametrize("tuning", ["full", "race"])
 def test_fresh_runs_are_cut_as_grids_are(tuning):
     one = plan(tuning=tuning, trials=7, trials_per_job=3, reports=[{"selection": "pooled", "evaluation": "fresh"}])
-    own = [Path(name).name for name in one.files("fresh", "small") if "/minibatch_sgd/" in name]
+    own = [Path(name).name for name in one.files("evaluate", "small") if "/minibatch_sgd/" in name]
     assert own == ["default_fresh0-1.parquet", "default_fresh2-3.parquet", "default_fresh4-6.parquet"]
 
 
@@ -281,7 +281,7 @@ def stale(package):
         plan.sources = CodeSources(root=package)
         found = {name: plan.own_digest("train", experiment="small", algorithm=name) for name in ALGORITHMS}
         found["race"] = plan.own_digest("race", experiment="small", algorithm="minibatch_sgd")
-        for job in ("partition", "fresh", "select", "table", "privacy", "figure", "study", "checkins"):
+        for job in ("partition", "evaluate", "select", "table", "privacy", "figure", "study", "checkins"):
             found[job] = plan.own_digest(job, experiment="small")
         for check in ("upper_bounds", "participation"):
             found[check] = plan.own_digest("check", name=check)
@@ -338,8 +338,8 @@ OF_GRADIENTS = {
         ("report/page/summaries.py", replaced(r'(\n[^#]* f?"[a-z]+ [a-z]+ )', r"\1 words "), {"report"}),
         ("audit/audit_columns.py", replaced('"mechanism_p"', '"mechanism_p", "more"'), {"privacy", "report"}),
         # No algorithm imports it.
-        ("algorithms/local_sgd.py", CODE, {"local_sgd", "fresh", "privacy", "study"}),
-        ("algorithms/minibatch_sgd.py", CODE, {*OF_GRADIENTS, "fresh", "privacy", "race", "study"}),
+        ("algorithms/local_sgd.py", CODE, {"local_sgd", "evaluate", "privacy", "study"}),
+        ("algorithms/minibatch_sgd.py", CODE, {*OF_GRADIENTS, "evaluate", "privacy", "race", "study"}),
         ("verdicts/checks/upper_bounds.py", CODE, {"upper_bounds"}),
         ("workflow/provenance.py", CODE, {"provenance", "crate"}),
         ("datasets/own/encoding.py", CODE, set()),
@@ -351,7 +351,7 @@ def test_an_edit_makes_again_what_is_computed_by_it_and_words_nothing(stale, fil
 
 # fetch is done again when its data are others, whatever the code.
 JOB_FILES = sorted({file.stem for file in (closure.ROOT / "jobs").glob("*.py")} - {"fetch", "__init__"})
-ENTERED = {"train": {*ALGORITHMS, "fresh", "race", "study"}, "check": {"upper_bounds", "participation"}}
+ENTERED = {"train": {*ALGORITHMS, "evaluate", "race", "study"}, "check": {"upper_bounds", "participation"}}
 
 
 @pytest.mark.parametrize("name", JOB_FILES)
@@ -367,7 +367,7 @@ def test_a_column_of_a_table_retrains_nothing(stale, file, edit):
     assert not stale(replaced(re.escape(edit), '["more", ' + edit[1:]), file) & {
         *ALGORITHMS,
         "partition",
-        "fresh",
+        "evaluate",
         "select",
     }
 
@@ -398,11 +398,11 @@ def test_a_module_that_is_moved_makes_nothing_again(stale, module, place):
 OF_SMALL = {"figure", "merge", "comparisons", "claims", "provenance", "report", "crate", "redraw"}
 FOLLOWING = {
     "table": OF_SMALL,
-    "fresh": {"table", *OF_SMALL},
+    "evaluate": {"table", *OF_SMALL},
     "privacy": {"table", *OF_SMALL},
-    "select": {"fresh", "privacy", "table", *OF_SMALL},
-    "train": {"select", "fresh", "privacy", "table", *OF_SMALL},
-    "partition": {"train", "select", "fresh", "privacy", "table", *OF_SMALL},
+    "select": {"evaluate", "privacy", "table", *OF_SMALL},
+    "train": {"select", "evaluate", "privacy", "table", *OF_SMALL},
+    "partition": {"train", "select", "evaluate", "privacy", "table", *OF_SMALL},
 }
 
 

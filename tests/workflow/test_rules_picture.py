@@ -14,7 +14,7 @@ from silodp.workflow.outputs import OUTPUTS
 ROOT = Path(__file__).resolve().parents[2]
 
 DOT = """
-    0[label = "all"]; 1[label = "select"]; 2[label = "fresh_a_0"]; 3[label = "fresh_b_0"]; 4[label = "table"];
+    0[label = "all"]; 1[label = "select"]; 2[label = "evaluate_a_0"]; 3[label = "fresh_b_0"]; 4[label = "table"];
     1 -> 2
     1 -> 3
     1 -> 4
@@ -34,9 +34,9 @@ def picture():
 
 def test_rules_of_one_kind_are_folded_and_an_arrow_beside_a_longer_path_is_left_out(picture, tmp_path):
     arrows = picture.read_graph(DOT)
-    assert arrows == {("select", "fresh"), ("select", "table"), ("fresh", "table")}
-    assert picture.without_repeats(arrows) == {("select", "fresh"), ("fresh", "table")}
-    assert picture.places(picture.without_repeats(arrows)) == {"select": (0, 0), "fresh": (0, -1), "table": (0, -2)}
+    assert arrows == {("select", "evaluate"), ("select", "table"), ("evaluate", "table")}
+    assert picture.without_repeats(arrows) == {("select", "evaluate"), ("evaluate", "table")}
+    assert picture.places(picture.without_repeats(arrows)) == {"select": (0, 0), "evaluate": (0, -1), "table": (0, -2)}
     for name in ("one.svg", "two.svg"):
         picture.draw(arrows, tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()

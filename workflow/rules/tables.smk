@@ -1,7 +1,7 @@
 rule table:
     input:
         grid=lambda wc: PLAN.grids(wc.experiment),
-        fresh=lambda wc: PLAN.files("fresh", wc.experiment),
+        fresh=lambda wc: PLAN.files("evaluate", wc.experiment),
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
         privacy=f"{PLAN.folder}/privacy/{{experiment}}.csv",
     output:

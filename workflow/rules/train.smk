@@ -72,22 +72,22 @@ rule select:
 
 # A job trains all algorithms of an experiment at their chosen points: starting up takes longer than training there.
 for experiment in PLAN.experiments:
-    for number, cut in enumerate(PLAN.fresh_cuts(experiment)):
+    for number, cut in enumerate(PLAN.evaluated_cuts(experiment)):
 
         rule:
             name:
-                f"fresh_{experiment}_{number}"
+                f"evaluate_{experiment}_{number}"
             input:
                 silos=PLAN.files("partition", experiment),
                 chosen=f"{PLAN.folder}/selection/{experiment}.parquet",
             output:
                 [
                     file
-                    for file in PLAN.files("fresh", experiment)
+                    for file in PLAN.files("evaluate", experiment)
                     if file.endswith(f"_fresh{cut}.parquet")
                 ],
             log:
-                f"{PLAN.folder}/logs/fresh/{experiment}_{cut}.log",
+                f"{PLAN.folder}/logs/evaluate/{experiment}_{cut}.log",
             threads: PLAN.run.threads
             resources:
                 **training(PLAN.gpus(experiment)),
@@ -97,10 +97,10 @@ for experiment in PLAN.experiments:
                 trials=cut,
                 silos=lambda wc, input: Path(input.silos[0]).parents[1],
                 folder=lambda wc, output: Path(output[0]).parents[2],
-                digest=PLAN.digest_of("fresh", experiment=experiment),
+                digest=PLAN.digest_of("evaluate", experiment=experiment),
             message:
                 "Train the algorithms of {params.experiment} at the chosen points, trials {params.trials}"
             shell:
-                "python -m silodp.jobs fresh run_file={params.run_file:q} experiment={params.experiment:q}"
+                "python -m silodp.jobs evaluate run_file={params.run_file:q} experiment={params.experiment:q}"
                 " chosen={input.chosen:q} silos={params.silos:q} trials={params.trials:q} threads={threads}"
                 " folder={params.folder:q} digest={params.digest} > {log:q} 2>&1"

@@ -42,9 +42,9 @@ BY_VALUE = (
 OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "parsing", "schema")]
 # Of an experiment's job those whose results it reads; and the jobs that read what stands in all tables.
 READ_FROM = {
-    "fresh": ["select"],
+    "evaluate": ["select"],
     "privacy": ["select"],
-    "table": ["fresh", "privacy"],
+    "table": ["evaluate", "privacy"],
     "study": ["table"],
     "figure": ["table"],
 }
@@ -154,9 +154,9 @@ class RunPlan(Outputs):
     def _trained(self, experiment: str) -> list:
         return [self._train(experiment, algorithm) for algorithm in self.experiments[experiment].algorithms]
 
-    def _fresh(self, experiment: str) -> list:
+    def _evaluate(self, experiment: str) -> list:
         config = self.experiments[experiment]
-        code = self._training_code("fresh", config, config.algorithms, self.device(experiment))
+        code = self._training_code("evaluate", config, config.algorithms, self.device(experiment))
         return [self._trained(experiment), code]
 
     def _race(self, experiment: str, algorithm: str) -> list:

@@ -57,7 +57,7 @@ OUTPUTS = (
     Output("silos/{experiment}/{reading}/heterogeneity.csv", "partition", "kept", "partition"),
     Output("trials/{experiment}/{algorithm}/{setting}/{reading}_{trials}.parquet", "train", "run", "chunk"),
     Output("trials/{experiment}/{algorithm}/{setting}/{reading}_race{rung}.parquet", "race", "run", "rung"),
-    Output("trials/{experiment}/{algorithm}/{setting}/{reading}_fresh{trials}.parquet", "fresh", "run", "fresh"),
+    Output("trials/{experiment}/{algorithm}/{setting}/{reading}_fresh{trials}.parquet", "evaluate", "run", "evaluated"),
     Output("selection/{experiment}.parquet", "select", "run", "experiment"),
     Output("privacy/{experiment}.csv", "privacy", "run", "experiment"),
     Output("by_round/{experiment}.csv", "privacy", "run", "experiment"),
@@ -159,7 +159,7 @@ class Outputs:
     def _words_of(self, per: str, experiment: str) -> Iterator[dict[str, str]]:
         config, cuts = (
             self.experiments[experiment],
-            {"chunk": self.chunks, "rung": self.rungs, "fresh": self.fresh_cuts},
+            {"chunk": self.chunks, "rung": self.rungs, "evaluated": self.evaluated_cuts},
         )
         if per == "experiment":
             yield {}
@@ -180,7 +180,7 @@ class Outputs:
 
     def count_jobs(self) -> int:
         """Jobs as Snakemake counts them, its last too: one draws all figures of an experiment in all formats."""
-        shared = {"dataset": {"dataset"}, "fresh": {"experiment", "trials"}}
+        shared = {"dataset": {"dataset"}, "evaluated": {"experiment", "trials"}}
         task = {"experiment", "algorithm", "setting", "reading", "trials"}
         counted = {
             (output.job, *(words[word] for word in sorted(shared.get(output.per, task) & set(words))))
@@ -205,7 +205,7 @@ class Outputs:
         """Trial files of the grid runs, or of the rungs of a race over the grid."""
         return self.files("race", experiment) or self.files("train", experiment)
 
-    def fresh_cuts(self, experiment: str) -> list[str]:
+    def evaluated_cuts(self, experiment: str) -> list[str]:
         """Trials of each job at chosen points; none where no report asks for fresh runs."""
         reports = self.experiments[experiment].reports
         return self.chunks(experiment) if any(report.evaluation == "fresh" for report in reports) else []

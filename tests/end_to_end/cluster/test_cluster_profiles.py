@@ -69,8 +69,8 @@ def test_every_job_asks_for_memory_and_time_and_for_more_when_tried_again(planne
 @pytest.mark.slow
 def test_every_rule_that_trains_asks_for_a_gpu_where_its_experiment_is_on_cuda(planned):
     asked = {rule: {resources.get("gpu") for _, resources in jobs} for rule, jobs in planned[0].items()}
-    trained = {rule for rule in asked if rule.startswith(("train", "race", "fresh_", "checkins_experiment"))}
-    assert {"train", "race", "checkins_experiment", "fresh_wbcd_mlp_0"} < trained
+    trained = {rule for rule in asked if rule.startswith(("train", "race", "evaluate_", "checkins_experiment"))}
+    assert {"train", "race", "checkins_experiment", "evaluate_wbcd_mlp_0"} < trained
     assert {rule for rule, gpus in asked.items() if "1" in gpus} == trained
     # One experiment stays on the CPU.
     assert asked["train"] == {"1", None}

@@ -7,7 +7,7 @@ from silodp.experiments.variants import partitioned_as, trained_tasks
 from silodp.jobs.train import train
 
 
-def fresh(
+def evaluate(
     run_file: Path,
     experiment: str,
     chosen: Path,

@@ -14,7 +14,7 @@ from silodp.workflow.outputs import OUTPUTS
 ROOT = Path(__file__).resolve().parents[2]
 
 DOT = """
-    0[label = "all"]; 1[label = "select"]; 2[label = "evaluate_a_0"]; 3[label = "fresh_b_0"]; 4[label = "table"];
+    0[label = "all"]; 1[label = "select"]; 2[label = "evaluate_a_0"]; 3[label = "evaluate_b_0"]; 4[label = "table"];
     1 -> 2
     1 -> 3
     1 -> 4

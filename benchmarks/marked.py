@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-# Around the tables of scale.py, and both of gpu.py, in RESULTS.md.
+# Around the table of race.py in RACE.md, of scale.py and both of gpu.py in RESULTS.md.
 SCALE = "<!-- scale -->", "<!-- end of scale -->"
+RACE = "<!-- race -->", "<!-- end of race -->"
 GPU = "<!-- gpu -->", "<!-- end of gpu -->"
 GPU_TARGETS = "<!-- gpu targets -->", "<!-- end of gpu targets -->"
 

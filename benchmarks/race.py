@@ -1,7 +1,7 @@
 """What a race over the grid saves and what it loses, played again on the whole grids of a finished run.
 
     make reproduce RUN=tuning
-    python benchmarks/race.py config/tuning.yaml
+    python benchmarks/race.py config/tuning.yaml --output benchmarks/RACE.md
 
 Experiments of the run that were raced are left out. A cell is one ε of one algorithm in one setting. Its whole grid's
 choice is the point with the smallest training loss, mean over all trials of the run; the race sees one trial of most
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from marked import RACE, write_between
 from silodp.algorithms import traits
 from silodp.config.experiment import Race
 from silodp.experiments.race import finalists, play
@@ -99,13 +100,17 @@ def _said(own: pd.DataFrame) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; returns 0."""
+    """Print the table, or write it into a page; returns 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("run_file", type=Path, help="of a finished run with whole grids")
+    parser.add_argument("--output", type=Path, help="page that has the table's marks")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    table = rows(RunPlan(load(options.run_file)))
-    print(f"| {' | '.join(HEADINGS)} |", "| --- " * len(HEADINGS) + "|", sep="\n")
-    print(*(f"| {' | '.join(row)} |" for row in table), sep="\n")
+    table = [HEADINGS, ["---"] * len(HEADINGS), *rows(RunPlan(load(options.run_file)))]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in table)
+    if options.output:
+        write_between(options.output, *RACE, text)
+    else:
+        print(text)
     return 0
 
 

@@ -49,7 +49,9 @@ def test_events_become_lines_with_the_end_of_a_failed_log_and_a_summary(tmp_path
     handler.emit(record(msg="careful", level=logging.WARNING))
     handler.close()
     text = handler.console.file.getvalue()
-    assert text.startswith("3 jobs: 1 train, 2 evaluate\n[1/3]  train e 1-1  0:00:10\nfailed: train e 2-2\n    line 19\n")
+    assert text.startswith(
+        "3 jobs: 1 train, 2 evaluate\n[1/3]  train e 1-1  0:00:10\nfailed: train e 2-2\n    line 19\n"
+    )
     assert f"    ValueError: bad\n    whole log: {tmp_path / '2.log'}\nNothing to be done" in text
     assert "Select jobs" not in text
     assert text.endswith("careful\n2 of 3 jobs done in 0:00:10\npage: results/x/report.html\nfailed: train e 2-2\n")

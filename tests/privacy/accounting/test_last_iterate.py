@@ -1,4 +1,4 @@
-"""Theorem A of docs/accounting.md: local steps that cannot expand distances, of which only the last iterate is seen."""
+"""Theorem 3 of docs/accounting.md: local steps that cannot expand distances, of which only the last iterate is seen."""
 
 import itertools
 

@@ -114,6 +114,6 @@ def test_a_claims_number_says_what_it_is():
     folder = ROOT / "results" / "published"
     shown = {claim.name: claim for claim in shown_claims(Folder(folder, folder), read_claims(folder), [])}
     assert shown["N3"].unit == "% smaller test error"
-    assert shown["C1"].unit == "test error"
+    assert shown["C1"].unit == "difference in test error"
     assert shown["N6"].unit == "true ε over claimed ε"
     assert shown["C1"].words == "on average confirmed; at every ε not reproduced"

@@ -10,7 +10,7 @@ import pytest
 from small import ROOT
 
 from silodp.experiments.columns import PRIVACY_COLUMNS
-from silodp.report.cells import cells_of, read_cells
+from silodp.report.cells import USELESS, cells_of, read_cells
 from silodp.report.page.figure_list import Page
 from silodp.report.page.sentences import findings
 from silodp.verdicts.comparisons import BEHIND, compare, pairs_of
@@ -41,6 +41,16 @@ def test_the_sentences_count_the_decided_cells(published):
     assert "5 further cells, in which neither beats the best constant, are left out" in published[2].detail
 
 
+def test_minibatch_and_local_sgd_are_counted_by_how_silos_differ(published):
+    rows = numbers(published[2]).query("decided")
+    rows = rows[rows["outcome"] != USELESS]
+    alike = rows["experiment"].str.endswith("_p1")
+    for words, part in (("hold different data", rows[~alike]), ("are alike", rows[alike])):
+        ahead, behind = ((part["outcome"] == word).sum() for word in ("ahead", "behind"))
+        found = re.search(rf"{words}: smaller at (\S+)(?: \(\d+\))? of (\d+), larger at (\S+)", published[2].counted)
+        assert found.groups() == (str(ahead or "none"), str(len(part)), str(behind or "none"))
+
+
 def test_only_cells_with_a_choice_of_phases_are_said_to_choose(published):
     fresh = pd.read_csv(PUBLISHED / "decided.csv").query("family == 'calibrated' and trials > 0")
     words = f"chooses phases of one round at {fresh['same_mechanism'].sum()} of the {len(fresh)} cells with a choice"
@@ -54,6 +64,10 @@ def test_the_sentences_say_who_is_who_and_how_claims_stand(published):
     violated, more, kept = ((table["claim"] == word).sum() for word in ("violated", "not certified", "kept"))
     counted = f"Of {len(table)} private results {kept} keep their claim, {violated} provably violate it; of {more} the"
     assert published[1].counted.startswith(counted)
+    low, high = table.query("epsilon <= 1.5"), table.query("epsilon >= 3")
+    small, large = ((part["claim"] == "violated").sum() for part in (low, high))
+    words = f"Violated: {small} of {len(low)} at ε ≤ 1.5, all by Fed-SPIDER; {large} of {len(high)} from ε = 3 on."
+    assert published[1].counted.endswith(words)
     assert "never outperformed" in published[0].quote
     assert [each.paper for each in published] == ["The non-convex paper"] * 2 + ["The convex paper"]
 

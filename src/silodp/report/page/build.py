@@ -101,7 +101,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         decided={claim.name for claim in claims or [] if claim.verdict != Verdict.NOT_TESTABLE},
         theorems=[claim for claim in claims or [] if claim.kind != "experiment"],
         order=ORDER,
-        csv=page.csv(folder / "claims.csv", "All rows (CSV)"),
+        csv=page.csv(folder / "claims.csv", "All verdicts: claims.csv"),
         verdicts=list(Verdict),
         sections=sections,
         provenance=_without_nulls(provenance),

@@ -50,7 +50,7 @@ class ShownClaim(Row):
 
 # What the number of a statistic is.
 _UNITS = {
-    "decided": "test error",
+    "decided": "difference in test error",
     "delivered_epsilon": "true ε over claimed ε",
     "same_iterates": "distance of iterates",
 }

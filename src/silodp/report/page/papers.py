@@ -25,6 +25,10 @@ class Paper(NamedTuple):
     authors: str
     arxiv: str
 
+    @property
+    def year(self) -> str:
+        return self.authors.rpartition(" ")[2]
+
 
 PAPERS = (
     Paper(

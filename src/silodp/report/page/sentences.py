@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from silodp.files import read_json, with_reading
-from silodp.privacy.standing import Standing, counts_of
+from silodp.privacy.standing import Standing, counts_of, standings
 from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells, in_forests
 from silodp.report.figures import finding_pictures as pictures
 from silodp.report.figures.reader_words import setting_words, short_title, title_of
@@ -97,6 +97,7 @@ def _accuracy(
     )
     counted += f"{_count_words(counts.behind, counts.behind_kept)}, alike at {counts.same or 'none'}, open at "
     counted += f"{counts.open or 'none'}{_when_certified(page, rows) if about == _CLAIMED else ''}."
+    counted += _by_silos(page, decided if len(decided) else published)
     detail = "A cell is one setting at one ε. In brackets: what Holm’s correction keeps."
     detail += " Each algorithm with its tuning, by fresh trials." if len(decided) else f" By {PUBLISHED}."
     if len(decided) and len(published):
@@ -118,6 +119,23 @@ def _accuracy(
 
 def _count_words(count: int, kept: int) -> str:
     return f"{count} ({kept})" if count else "none"
+
+
+def _by_silos(page: Page, cells: pd.DataFrame) -> str:
+    """The counts where silos hold different data and where they are alike; "" where all cells are of one kind."""
+    described = read_json(page.folder / "config.json").get("experiments") or {}
+    silos = {name: (described.get(name) or {}).get("silos") or {} for name in cells["experiment"].unique()}
+    alike = cells["experiment"].map(
+        {name: said.get("mixed") == 1 or said.get("scheme") == "iid" for name, said in silos.items()}
+    )
+    if alike.all() or not alike.any():
+        return ""
+    parts = []
+    for words, part in (("Where silos hold different data", cells[~alike]), ("where they are alike", cells[alike])):
+        counts = counts_of_cells(part)
+        ahead, behind = _count_words(counts.ahead, counts.ahead_kept), _count_words(counts.behind, counts.behind_kept)
+        parts.append(f"{words}: smaller at {ahead} of {counts.cells}, larger at {behind}")
+    return f" {'; '.join(parts)}."
 
 
 def _when_certified(page: Page, rows: pd.DataFrame) -> str:
@@ -147,7 +165,7 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
     if not violated:
         sentence = "No noise provably protects less than it claims." if more else "The noise keeps what it claims."
     counted = f"Of {len(rows):,} private results {kept} keep their claim, {violated} provably violate it; of {more} "
-    counted += "the claim lies between our two bounds."
+    counted += f"the claim lies between our two bounds.{_by_size(rows) if violated else ''}"
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.sort_algorithms(part["algorithm"]))
@@ -158,6 +176,17 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
     detail = "Both bounds on the true ε are proven."
     table = rows[[name for name in _NUMBERS if name in rows]]
     return _finding(_TRUE, sentence, counted, detail, lambda width: pictures.true_epsilon(part, width), table, shown)
+
+
+def _by_size(rows: pd.DataFrame) -> str:
+    """How many results violate a small and a large claim, as the papers' figures have them; "" without either."""
+    parts = []
+    for words, part in (("at ε ≤ 1.5", rows[rows["epsilon"] <= 1.5]), ("from ε = 3 on", rows[rows["epsilon"] >= 3])):
+        broken = part[standings(part) == Standing.VIOLATED]
+        names = [label(name).removeprefix("ISRL-DP ") for name in broken["algorithm"].unique()]
+        whose = f", all by {names[0]}" if len(names) == 1 else ""
+        parts.append(f"{len(broken)} of {len(part)} {words}{whose}" if len(part) else "")
+    return f" Violated: {'; '.join(parts)}." if all(parts) else ""
 
 
 def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:

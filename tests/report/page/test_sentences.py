@@ -47,7 +47,7 @@ def test_minibatch_and_local_sgd_are_counted_by_how_silos_differ(published):
     alike = rows["experiment"].str.endswith("_p1")
     for words, part in (("hold different data", rows[~alike]), ("are alike", rows[alike])):
         ahead, behind = ((part["outcome"] == word).sum() for word in ("ahead", "behind"))
-        found = re.search(rf"{words}: smaller at (\S+)(?: \(\d+\))? of (\d+), larger at (\S+)", published[2].counted)
+        found = re.search(rf"{words}: smaller at (\w+) of (\d+), larger at (\w+)", published[2].counted)
         assert found.groups() == (str(ahead or "none"), str(len(part)), str(behind or "none"))
 
 

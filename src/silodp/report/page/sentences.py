@@ -132,8 +132,9 @@ def _by_silos(page: Page, cells: pd.DataFrame) -> str:
         return ""
     parts = []
     for words, part in (("Where silos hold different data", cells[~alike]), ("where they are alike", cells[alike])):
+        # Without Holm's numbers, which are over all cells.
         counts = counts_of_cells(part)
-        ahead, behind = _count_words(counts.ahead, counts.ahead_kept), _count_words(counts.behind, counts.behind_kept)
+        ahead, behind = counts.ahead or "none", counts.behind or "none"
         parts.append(f"{words}: smaller at {ahead} of {counts.cells}, larger at {behind}")
     return f" {'; '.join(parts)}."
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from silodp.verdicts.claims.base import data_set, holm
-from silodp.verdicts.pairs import paired_differences, paired_errors
+from silodp.verdicts.claims.base import data_set
+from silodp.verdicts.pairs import paired_errors
 from silodp.verdicts.statistics import paired_test
 
 _KEY = ["experiment", "reading", "M", "R"]
@@ -135,39 +135,6 @@ def compare_noises(reported: pd.DataFrame, algorithm: str) -> pd.DataFrame:
     calibrated = rows[rows["reading"] == CALIBRATED].assign(algorithm=algorithm + BY_CALIBRATED)
     both = pd.concat([rows[rows["reading"] == ""], calibrated]).assign(reading=CALIBRATED)
     return compare(both, algorithm + BY_CALIBRATED, algorithm)
-
-
-def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One test of each data set, for one pair under one reading, beside the counts of its comparisons.
-
-    `rows` are those of comparisons.csv, `reported` maps their experiments to a row a trial. The test is of the mean
-    over settings and ε in every trial. Columns: data_set, first, second, tolerance, mean, low, high, outcome, trials,
-    and how many comparisons are ahead, behind, open and same; of the open ones `equal` lie within the tolerance, and of
-    the ahead and the behind Holm's method keeps `ahead_kept` and `behind_kept` over all rows.
-    """
-    counted_rows = rows[(rows["outcome"] != SAME) & np.isfinite(rows["difference"])]
-    p = counted_rows["p"].to_numpy()
-    sides = ((AHEAD, 1 - p), (BEHIND, p))
-    kept = {word: pd.Series(holm(side), counted_rows.index, dtype=bool) for word, side in sides}
-    found = []
-    for name, part in rows.groupby(rows["experiment"].map(data_set), sort=False):
-        first, second, tolerance = part["first"].iloc[0], part["second"].iloc[0], float(part["tolerance"].max())
-        ours = part[part.index.isin(counted_rows.index)]
-        cells = []
-        for (experiment, *place), own in ours.groupby(["experiment", *_KEY[1:]], sort=False):
-            of = reported[experiment][(reported[experiment][_KEY[1:]] == place).all(axis=1)]
-            cells.append(paired_differences(of, first, second)[own["epsilon"].tolist()])
-        test = paired_test(pd.concat(cells, axis=1).dropna().mean(axis=1) if cells else [])
-        counts = {word: int((ours["outcome"] == word).sum()) for word in (AHEAD, BEHIND)}
-        found.append(
-            {"data_set": name, "first": first, "second": second, "tolerance": tolerance}
-            | {"mean": test.value, "low": test.low, "high": test.high, "trials": int(part["trials"].min())}
-            | {"outcome": outcome_of(test.low, test.high, tolerance), **counts}
-            | {"open": len(ours) - sum(counts.values()), "same": len(part) - len(ours)}
-            | {"equal": int(ours["outcome"].str.startswith("equal").sum())}
-            | {f"{word}_kept": int(flags[ours.index].sum()) for word, flags in kept.items()}
-        )
-    return pd.DataFrame(found)
 
 
 def _paired(

@@ -3,7 +3,6 @@
 Without noise ε is NaN, as in the tables; behind an algorithm's name `:non_private` asks for that form.
 """
 
-import numpy as np
 import pandas as pd
 
 from silodp.files import NON_PRIVATE
@@ -30,12 +29,6 @@ def paired_errors(rows: pd.DataFrame, first: str, second: str) -> tuple[pd.DataF
     epsilons = one.columns.intersection(other.columns)
     one, other = one[epsilons].align(other[epsilons], join="inner", axis=0)
     return one, other
-
-
-def paired_differences(rows: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """Test error of the first minus the second, a row a trial and a column an ε; ∞ where one of them diverged."""
-    one, other = paired_errors(rows, first, second)
-    return (one - other).where(np.isfinite(one) & np.isfinite(other), np.inf)
 
 
 def _against_every(errors: pd.DataFrame, epsilons: pd.Index) -> pd.DataFrame:

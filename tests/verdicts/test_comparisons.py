@@ -31,8 +31,8 @@ PAIR = {("a", 1.0): A, ("b", 1.0): B}
 
 
 def test_interval_is_the_paired_t_tests_and_names_the_smaller_error():
-    (row,) = compare(reported(PAIR), "a", "b", 0.9).to_dict("records")
-    wanted = stats.ttest_rel(A, B).confidence_interval(0.9)
+    (row,) = compare(reported(PAIR), "a", "b").to_dict("records")
+    wanted = stats.ttest_rel(A, B).confidence_interval(0.95)
     assert (row["low"], row["high"]) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
     assert row["difference"] == pytest.approx(np.mean(A) - np.mean(B))
     assert (row["better"], row["outcome"], row["trials"]) == ("a", "ahead", 4)

@@ -160,5 +160,5 @@ def test_a_run_is_named_by_folder_file_or_name(tmp_path, monkeypatch, capsys):
 def test_a_table_that_is_none_is_named(tmp_path):
     run = planted(tmp_path)
     (run.path / "privacy.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"privacy\.csv: columns: lacks"):
+    with pytest.raises(ValueError, match=r"privacy\.csv: file: damaged \(lacks"):
         decide(load_claims(), type(run)(run.path))

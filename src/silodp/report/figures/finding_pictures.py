@@ -12,7 +12,7 @@ from silodp.privacy.standing import Standing, standings
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.intervals import COLOURS, fill
 from silodp.report.figures.paired_differences import outcome_looks
-from silodp.report.figures.style import label, sort_algorithms, styled
+from silodp.report.figures.style import label, short_label, sort_algorithms, styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import interval
 
@@ -27,7 +27,7 @@ def differences(cells: pd.DataFrame, name: str) -> Figure:
 
     `cells` are those of `silodp.report.cells` of one pair, with the words of their `data_set`.
     """
-    first, second = (label(str(cells[key].iloc[0])).removeprefix("ISRL-DP ") for key in ("first", "second"))
+    first, second = map(short_label, cells[["first", "second"]].iloc[0])
     wide = name == "wide"
     parts = list(cells.groupby("data_set", sort=False))
     own = outcome_looks(*cells[["first", "second"]].iloc[0])

@@ -14,7 +14,6 @@ from silodp.config.loading import known_experiments
 from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import read_csv, with_reading
 from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
-from silodp.verdicts.claims.claim_file import Claim
 from silodp.verdicts.statistics import CONFIDENCE
 from silodp.verdicts.words import Verdict
 
@@ -75,17 +74,12 @@ class RunFolder:
         return tuple(name for name in names if (self.path / name).is_file())
 
 
-def lacking_rows(claim: Claim, rows: pd.DataFrame) -> list[str]:
-    """What of the claim's experiments has no row: a name, or "mnist_mlp at (M, R) = (12, 50) and ε = 0.75, 1".
-
-    `rows` have the columns experiment, M, R and epsilon.
-    """
-    found = [lacking_text(name, rows[rows["experiment"] == name]) for name in claim.experiments]
-    return [text for text in found if text]
-
-
 def lacking_text(experiment: str, rows: pd.DataFrame) -> str:
-    """What of one experiment's own file, which a run file may thin, has no row; "" for nothing."""
+    """What an experiment's own file has, which a run file may thin, and `rows` lack; "" for nothing.
+
+    Its name, or "mnist_mlp at (M, R) = (12, 50) and ε = 0.75, 1". `rows` have the columns experiment, M, R and epsilon.
+    """
+    rows = rows[rows["experiment"] == experiment]
     if rows.empty:
         return experiment
     config = Experiment.model_validate(known_experiments()[experiment])

@@ -16,7 +16,7 @@ import pandas as pd
 from silodp.files import with_reading
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.cells import cells_of, counts_of_cells
-from silodp.report.figures.style import label
+from silodp.report.figures.style import short_label
 from silodp.report.paper_figures import of_figures
 from silodp.verdicts.comparisons import CALIBRATED, ENDED, compare
 from silodp.verdicts.statistics import paired_test
@@ -290,10 +290,7 @@ def board_table() -> str:
     """The leaderboard's algorithms against minibatch SGD."""
     names = (LOCAL, "accelerated_minibatch_sgd", "one_pass_accelerated_sgd", "fedprox_spider", "fed_spider")
     names += ("silo_only", "mr_mtl", *LATER)
-    rows = [
-        [label(name).removeprefix("ISRL-DP "), board("", name), board("ahead", name), board("behind", name)]
-        for name in names
-    ]
+    rows = [[short_label(name), board("", name), board("ahead", name), board("behind", name)] for name in names]
     return markdown(["algorithm", "cells", "ahead of minibatch SGD", "behind"], rows)
 
 

@@ -199,7 +199,6 @@ RUN = str(ROOT / "results/published-protocols")
     ("words", "told"),
     [
         (["claims", RUN, "--pair", "spider", "fed_spyder"], "--pair: 'fed_spyder': must be one of "),
-        (["claims", RUN, "--pair", "spider", "local_sgd", "--markdown"], "--markdown: must be left out with --pair"),
         (["claims", "folder"], "folder: tables: missing: must be a folder of results"),
         (
             ["rebuild", "run.yaml", "other.yaml"],

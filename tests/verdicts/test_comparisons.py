@@ -14,7 +14,6 @@ from silodp.verdicts.comparisons import (
     CALIBRATED,
     COLUMNS,
     SAME,
-    by_data_set,
     compare,
     headline,
     outcome_of,
@@ -32,8 +31,8 @@ PAIR = {("a", 1.0): A, ("b", 1.0): B}
 
 
 def test_interval_is_the_paired_t_tests_and_names_the_smaller_error():
-    (row,) = compare(reported(PAIR), "a", "b", 0.9).to_dict("records")
-    wanted = stats.ttest_rel(A, B).confidence_interval(0.9)
+    (row,) = compare(reported(PAIR), "a", "b").to_dict("records")
+    wanted = stats.ttest_rel(A, B).confidence_interval(0.95)
     assert (row["low"], row["high"]) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
     assert row["difference"] == pytest.approx(np.mean(A) - np.mean(B))
     assert (row["better"], row["outcome"], row["trials"]) == ("a", "ahead", 4)
@@ -177,25 +176,3 @@ def test_an_algorithm_under_another_name_is_found_and_is_no_lead():
 def test_other_noise_longer_phases_or_more_releases_are_another_algorithm(other):
     found = same_algorithm(*one_round(**other), "spider", "minibatch_sgd")
     assert ("e", "", 2, 5, 1.0) not in found
-
-
-def test_a_data_set_has_one_test_over_the_settings_and_epsilons_of_its_trials():
-    """Beside it the counts of comparisons, raw and after Holm's method; an algorithm with itself counts nowhere."""
-    generator, rows = np.random.default_rng(5), []
-    for M in (2, 3):
-        base = {("b", e): generator.normal(0.3, 0.05, 12) for e in (1.0, 3.0)}
-        shift = {1.0: -0.1, 3.0: 0.1 if M == 3 else -0.1}
-        first = {("a", e): base["b", e] + shift[e] + generator.normal(0, 0.005, 12) for e in (1.0, 3.0)}
-        rows += trials("wbcd_mlp", base | first, M=M)
-    reported = pd.DataFrame(rows).assign(reading="")
-    cells = compare(reported, "a", "b").assign(tolerance=0.0, reading="")
-    (found,) = by_data_set(cells, {"wbcd_mlp": reported}).to_dict("records")
-    wide = reported.pivot(index="trial", columns=["algorithm", "M", "epsilon"], values="test_error")
-    wanted = stats.ttest_1samp((wide["a"] - wide["b"]).mean(axis=1), 0)
-    assert found["mean"] == pytest.approx((wide["a"] - wide["b"]).mean().mean())
-    assert (found["low"], found["high"]) == tuple(pytest.approx(end) for end in wanted.confidence_interval(0.95))
-    assert (found["data_set"], found["ahead"], found["behind"], found["ahead_kept"]) == ("wbcd", 3, 1, 3)
-    cells.loc[cells["difference"] > 0, "outcome"] = SAME
-    (found,) = by_data_set(cells, {"wbcd_mlp": reported}).to_dict("records")
-    assert (found["ahead"], found["behind"], found["same"]) == (3, 0, 1)
-    assert found["mean"] == pytest.approx(-0.1, abs=0.01)

@@ -60,8 +60,8 @@ def test_signs_of_few_trials_cannot_say_more_than_one_pattern_in_all(count):
 
 def test_a_paired_test_has_the_t_tests_interval_and_one_sided_p():
     values = np.random.default_rng(1).normal(0.1, 0.3, 12)
-    found, wanted = paired_test(values, 0.9), stats.ttest_1samp(values, 0, alternative="greater")
-    assert found[:3] == pytest.approx((values.mean(), *stats.ttest_1samp(values, 0).confidence_interval(0.9)))
+    found, wanted = paired_test(values), stats.ttest_1samp(values, 0, alternative="greater")
+    assert found[:3] == pytest.approx((values.mean(), *stats.ttest_1samp(values, 0).confidence_interval(0.95)))
     assert (found.p, found.p_sign_flip) == (pytest.approx(wanted.pvalue), sign_flip(values))
     assert [paired_test(part).p for part in ([0.1] * 5, [-0.1] * 5, [0.1, np.inf], [0.1], [])] == [0, 1, 1, 1, 1]
     assert np.isnan(paired_test([0.1, np.inf]).value)

@@ -14,7 +14,7 @@ from silodp.files import NON_PRIVATE, read_csv, write_csv
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.deciding import decide
-from silodp.verdicts.claims.rows import is_corrected, markdown, text
+from silodp.verdicts.claims.rows import is_corrected, text
 from silodp.verdicts.comparisons import compare
 from silodp.verdicts.words import Verdict
 from silodp.workflow.contents import results_folder
@@ -25,9 +25,8 @@ log = logging.getLogger("silodp")
 @command(epilog="Example: silodp claims results/published --pair spider minibatch_sgd")
 @click.argument("run")
 @click.option("--output", type=PATH, help="CSV file to write; without one the rows are printed.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print the claims as a Markdown table.")
 @click.option("--pair", nargs=2, metavar="A B", help="Compare two algorithms in place of the claims.")
-def claims(run: str, output: Path | None, as_markdown: bool, pair: tuple[str, str] | None) -> None:
+def claims(run: str, output: Path | None, pair: tuple[str, str] | None) -> None:
     """Judge every claim of config/claims by the tables of RUN: a results folder or a run's name.
 
     With --pair, the test errors of two algorithms trial by trial: difference, interval, and which is better, a row for
@@ -39,8 +38,6 @@ def claims(run: str, output: Path | None, as_markdown: bool, pair: tuple[str, st
     if output and folder.resolve() in output.resolve().parents:
         raise ConfigError(f"command line: --output: '{output}': must lie outside of the run, whose tables are read")
     if pair:
-        if as_markdown:
-            raise ConfigError("command line: --markdown: must be left out with --pair")
         _write_pair(folder, *pair, output)
         return
     hidden = not log.isEnabledFor(logging.INFO) or None
@@ -48,8 +45,8 @@ def claims(run: str, output: Path | None, as_markdown: bool, pair: tuple[str, st
     table = decide(known, RunFolder(folder))
     if output:
         write_csv(table, output)
-    if as_markdown or not output:
-        print(markdown(table) if as_markdown else text(table))
+    else:
+        print(text(table))
     verdicts = table[~is_corrected(table)]["verdict"]
     counts = ", ".join(f"{(verdicts == verdict).sum()} {verdict}" for verdict in Verdict)
     log.info("%d claims: %s", len(verdicts), counts)

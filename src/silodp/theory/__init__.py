@@ -14,8 +14,8 @@ import silodp.theory.convex.privacy
 import silodp.theory.convex.upper
 import silodp.theory.nonconvex.privacy
 import silodp.theory.nonconvex.upper  # noqa: F401
-from silodp.theory.convex.schedules import SCHEDULES, Schedule, Stage
-from silodp.theory.theorem import AssumptionError, Result, Symbol, Theorem, describe, list_theorems, registered
+from silodp.theory.convex.schedules import SCHEDULES
+from silodp.theory.theorem import AssumptionError, Result, Theorem, describe, list_theorems, registered
 
 THEOREMS: Mapping[str, Theorem] = MappingProxyType(registered())
 
@@ -24,9 +24,6 @@ __all__ = [
     "THEOREMS",
     "AssumptionError",
     "Result",
-    "Schedule",
-    "Stage",
-    "Symbol",
     "Theorem",
     "describe",
     "list_theorems",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from silodp.verdicts.claims.base import data_set, holm
-from silodp.verdicts.pairs import paired_differences, paired_errors
+from silodp.files import NON_PRIVATE
+from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.statistics import paired_test
 
 _KEY = ["experiment", "reading", "M", "R"]
@@ -54,7 +54,6 @@ def compare(
     reported: pd.DataFrame,
     first: str,
     second: str,
-    confidence: float = 0.95,
     tolerance: float = 0.0,
     privacy: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
@@ -71,9 +70,9 @@ def compare(
     rows = []
     for key, part in reported.groupby(_KEY, sort=False):
         names = dict(zip(_KEY, key, strict=True)) | {"first": first, "second": second}
-        one, other = paired_errors(part, first, second)
+        one, other = _paired_errors(part, first, second)
         for epsilon in one.columns:
-            numbers = _paired(one[epsilon], other[epsilon], names, confidence, tolerance)
+            numbers = _paired(one[epsilon], other[epsilon], names, tolerance)
             if (*key, epsilon) in same:
                 numbers |= {"better": "undecided", "outcome": SAME}
             rows.append(names | {"epsilon": epsilon} | numbers)
@@ -117,7 +116,7 @@ def headline(
             tolerance = margins.get(data_set(name), 0.0)
             for reading in [label for label in (ENDED, CALIBRATED) if (rows["reading"] == label).any()] or [""]:
                 with suppress(ValueError):  # the experiment does not have both
-                    compared = compare(rows[rows["reading"] == reading], first, second, 0.95, tolerance, privacy)
+                    compared = compare(rows[rows["reading"] == reading], first, second, tolerance, privacy)
                     found.append(compared.assign(tolerance=tolerance))
     for algorithm in dict.fromkeys(name for pair in HEADLINE for name in pair):
         for rows in tables.values():
@@ -137,46 +136,41 @@ def compare_noises(reported: pd.DataFrame, algorithm: str) -> pd.DataFrame:
     return compare(both, algorithm + BY_CALIBRATED, algorithm)
 
 
-def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One test of each data set, for one pair under one reading, beside the counts of its comparisons.
-
-    `rows` are those of comparisons.csv, `reported` maps their experiments to a row a trial. The test is of the mean
-    over settings and ε in every trial. Columns: data_set, first, second, tolerance, mean, low, high, outcome, trials,
-    and how many comparisons are ahead, behind, open and same; of the open ones `equal` lie within the tolerance, and of
-    the ahead and the behind Holm's method keeps `ahead_kept` and `behind_kept` over all rows.
-    """
-    counted_rows = rows[(rows["outcome"] != SAME) & np.isfinite(rows["difference"])]
-    p = counted_rows["p"].to_numpy()
-    sides = ((AHEAD, 1 - p), (BEHIND, p))
-    kept = {word: pd.Series(holm(side), counted_rows.index, dtype=bool) for word, side in sides}
-    found = []
-    for name, part in rows.groupby(rows["experiment"].map(data_set), sort=False):
-        first, second, tolerance = part["first"].iloc[0], part["second"].iloc[0], float(part["tolerance"].max())
-        ours = part[part.index.isin(counted_rows.index)]
-        cells = []
-        for (experiment, *place), own in ours.groupby(["experiment", *_KEY[1:]], sort=False):
-            of = reported[experiment][(reported[experiment][_KEY[1:]] == place).all(axis=1)]
-            cells.append(paired_differences(of, first, second)[own["epsilon"].tolist()])
-        test = paired_test(pd.concat(cells, axis=1).dropna().mean(axis=1) if cells else [])
-        counts = {word: int((ours["outcome"] == word).sum()) for word in (AHEAD, BEHIND)}
-        found.append(
-            {"data_set": name, "first": first, "second": second, "tolerance": tolerance}
-            | {"mean": test.value, "low": test.low, "high": test.high, "trials": int(part["trials"].min())}
-            | {"outcome": outcome_of(test.low, test.high, tolerance), **counts}
-            | {"open": len(ours) - sum(counts.values()), "same": len(part) - len(ours)}
-            | {"equal": int(ours["outcome"].str.startswith("equal").sum())}
-            | {f"{word}_kept": int(flags[ours.index].sum()) for word, flags in kept.items()}
-        )
-    return pd.DataFrame(found)
-
-
-def _paired(
-    first: pd.Series, second: pd.Series, names: Mapping[str, Any], confidence: float, tolerance: float
-) -> dict[str, Any]:
+def _paired(first: pd.Series, second: pd.Series, names: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
     both = np.column_stack([first, second])
     found = {"trials": len(both), "first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
-    test = paired_test(both[:, 0] - both[:, 1] if np.isfinite(both).all() else [np.nan], confidence)
+    test = paired_test(both[:, 0] - both[:, 1] if np.isfinite(both).all() else [np.nan])
     outcome = outcome_of(test.low, test.high, tolerance)
     better = {AHEAD: names["first"], BEHIND: names["second"]}.get(outcome, "undecided")
     numbers = test._asdict()
     return found | {"difference": numbers.pop("value")} | numbers | {"better": better, "outcome": outcome}
+
+
+def _errors_by_trial(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Test errors of an algorithm or its form without noise: a row a trial, a column an ε.
+
+    `rows` are those of one experiment, reading and (M, R), with a row a trial.
+    """
+    rows = rows[rows["algorithm"] == name.removesuffix(NON_PRIVATE)]
+    rows = rows[rows["epsilon"].isna() == name.endswith(NON_PRIVATE)]
+    return rows.pivot(index="trial", columns="epsilon", values="test_error")
+
+
+def _paired_errors(rows: pd.DataFrame, first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors of both at every ε that both have, in the trials that both have: of equal shape, no column for no pair.
+
+    A form without noise stands against every ε of the other.
+    """
+    one, other = (_errors_by_trial(rows, name) for name in (first, second))
+    if first.endswith(NON_PRIVATE) != second.endswith(NON_PRIVATE):
+        one, other = _against_every(one, other.columns), _against_every(other, one.columns)
+    epsilons = one.columns.intersection(other.columns)
+    one, other = one[epsilons].align(other[epsilons], join="inner", axis=0)
+    return one, other
+
+
+def _against_every(errors: pd.DataFrame, epsilons: pd.Index) -> pd.DataFrame:
+    """Errors without noise once for each ε; those with noise as they are."""
+    if not errors.columns.isna().all() or errors.empty:
+        return errors
+    return pd.DataFrame(dict.fromkeys(epsilons, errors.iloc[:, 0]))

@@ -45,7 +45,7 @@ def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     table = pd.read_csv(tmp_path / "tables" / "wbcd_mlp.csv")
     table.loc[[1, 2], ["delivered_epsilon", "delivered_lower"]] = [[19.01, 18.019], [1.0, np.nan]]
     table.loc[1, "diverged"] = 2
-    write_csv(table.assign(edge=["lowest stepsize", "not recorded", *[""] * 5]), tmp_path / "tables" / "wbcd_mlp.csv")
+    write_csv(table.assign(edge=["lowest stepsize", *[""] * 6]), tmp_path / "tables" / "wbcd_mlp.csv")
     write_csv(privacy(table), tmp_path / "privacy.csv")
     page = built(tmp_path)
     assert "Part of the stated noise provably protects less than it claims." in page.text

@@ -139,12 +139,8 @@ def test_the_command_writes_a_row_a_claim_and_finds_the_planted_contradiction(tm
     assert capsys.readouterr().out == ""
 
 
-def test_claims_are_printed_as_text_or_as_a_markdown_table(tmp_path, capsys):
+def test_claims_are_printed_as_text(tmp_path, capsys):
     run = planted(tmp_path)
-    assert main(["-q", "claims", str(run.path), "--markdown"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert all(line.count("|") - line.count("\\|") == 4 for line in lines)
-    assert ["**not reproduced**" in line for line in lines if line.startswith("| N2 |")] == [True]
     assert main(["-q", "claims", str(run.path)]) == 0
     assert "not reproduced" in capsys.readouterr().out
 
@@ -160,5 +156,5 @@ def test_a_run_is_named_by_folder_file_or_name(tmp_path, monkeypatch, capsys):
 def test_a_table_that_is_none_is_named(tmp_path):
     run = planted(tmp_path)
     (run.path / "privacy.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"privacy\.csv: columns: lacks"):
+    with pytest.raises(ValueError, match=r"privacy\.csv: file: damaged \(lacks"):
         decide(load_claims(), type(run)(run.path))

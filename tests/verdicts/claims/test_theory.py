@@ -70,16 +70,11 @@ def test_the_printed_form_is_the_headline_and_the_corrected_one_stands_beside_it
     assert (corrected.verdict, corrected.form, corrected.note) == ("open", "corrected", "order agrees")
 
 
-def test_an_unknown_verdict_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match=r"rates_convex\.csv: verdict: 'holds': must be one of confirmed"):
-        read(tmp_path, [bound("holds")])
-
-
-def test_rows_are_chosen_by_parameter_and_by_the_largest_value(tmp_path):
+def test_rows_are_chosen_by_parameter(tmp_path):
     other = bound("refuted", parameter="M (statistical)", value=9)
-    rows = [bound("refuted", value=1), bound("confirmed", value=8), other]
-    assert read(tmp_path / "a", rows, [ROWS[0] | {"parameter": "slope", "last": True}])[0].verdict == "confirmed"
-    assert read(tmp_path / "b", rows, [ROWS[0] | {"parameter": "slope"}])[0].verdict == "refuted"
+    rows = [bound("confirmed", value=8), other]
+    assert read(tmp_path / "a", rows, [ROWS[0] | {"parameter": "M"}])[0].verdict == "refuted"
+    assert read(tmp_path / "b", rows, [ROWS[0] | {"parameter": "slope"}])[0].verdict == "confirmed"
 
 
 def test_a_missing_check_says_how_to_get_it(tmp_path):

@@ -148,11 +148,11 @@ def cross_key() -> Line2D:
     return Line2D([], [], color="#000000", label="trials diverged", **_CROSS)
 
 
-def cross_beyond(axes: Axes, x: np.ndarray, look: Look, name: str, words: Sequence[str] = ()) -> None:
+def cross_beyond(axes: Axes, x: np.ndarray, look: Look, name: str, words: Sequence[str]) -> None:
     """Crosses on the upper edge, for values that are not finite."""
     edge = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": look.colour}
     cross(axes, x, np.full(len(x), TOP_EDGE), f"beyond:{name}", **edge)
-    if len(x) and words:
+    if len(x):
         say(axes.figure, f"beyond:{name}", words)
 
 

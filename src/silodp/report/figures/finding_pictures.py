@@ -12,7 +12,7 @@ from silodp.privacy.standing import Standing, standings
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.intervals import COLOURS, fill
 from silodp.report.figures.paired_differences import outcome_looks
-from silodp.report.figures.style import label, sort_algorithms, styled
+from silodp.report.figures.style import label, short_label, sort_algorithms, styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import interval
 
@@ -27,7 +27,7 @@ def differences(cells: pd.DataFrame, name: str) -> Figure:
 
     `cells` are those of `silodp.report.cells` of one pair, with the words of their `data_set`.
     """
-    first, second = (label(str(cells[key].iloc[0])).removeprefix("ISRL-DP ") for key in ("first", "second"))
+    first, second = map(short_label, cells[["first", "second"]].iloc[0])
     wide = name == "wide"
     parts = list(cells.groupby("data_set", sort=False))
     own = outcome_looks(*cells[["first", "second"]].iloc[0])
@@ -44,9 +44,10 @@ def differences(cells: pd.DataFrame, name: str) -> Figure:
                 style: dict[str, Any] = {"ls": "none", "marker": "|", "color": own[str(outcome)][0]}
                 axes.plot(some["difference"], [y] * len(some), ms=11, zorder=3, **style)
             gid, mean = f"mean:{data}", part["difference"].mean()
+            signed = f"{mean:+.4f}".replace("-", "−")
             star = "" if part["decided"].all() or not cells["decided"].any() else "*"
             axes.plot(mean, y, marker="D", ms=6, color="#000000", zorder=4, gid=gid)
-            text = f"{data}{star}  mean {signed_difference(mean)} over {len(part)}"
+            text = f"{data}{star}  mean {signed} over {len(part)}"
             say(figure, gid, [text])
             place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 10}
             if wide:
@@ -110,8 +111,3 @@ def _standing_key(figure: Figure, words: list[Standing]) -> None:
     figure.legend(handles=keys, loc="upper left", bbox_to_anchor=(0.5 / width, 1.0), **options)
     top = 1 - (0.06 if width > 6 else 0.48) / height
     figure.text(1 - 0.12 / width, top, "above the line: reveals more than claimed", ha="right", va="top", fontsize=10)
-
-
-def signed_difference(value: float) -> str:
-    """A difference of test errors, with its sign: +0.0095."""
-    return f"{value:+.4f}".replace("-", "−")

@@ -15,7 +15,7 @@ from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equa
 from silodp.report.figures.delivered_vs_claimed import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.reader_words import setting_words, short_title
-from silodp.report.figures.style import label
+from silodp.report.figures.style import short_label
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED
@@ -64,7 +64,7 @@ def figures_of(path: Path) -> dict[str, Figure]:
 
 def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[str, Figure]:
     """Name and forest plot of one pair; of an algorithm under both noises the second is itself."""
-    names = [label(name.removesuffix(BY_CALIBRATED)).removeprefix("ISRL-DP ") for name in (first, second)]
+    names = [short_label(name.removesuffix(BY_CALIBRATED)) for name in (first, second)]
     if first.endswith(BY_CALIBRATED):
         noises, title = ("calibrated", "paper's noise"), f"{names[0]}: calibrated against paper's noise"
         return f"noises_{second}", paired_differences(rows, title=title, names=noises)

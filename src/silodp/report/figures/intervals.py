@@ -32,7 +32,6 @@ def draw_intervals(
     at: np.ndarray,
     *,
     upright: bool,
-    colour: Any = None,
 ) -> Line2D:
     """The true ε of `rows` as bars `at` places of the other axis, with the mark of its claim; for the legend.
 
@@ -40,8 +39,8 @@ def draw_intervals(
     edge. Thin lines join the ends. The mark stands where the bar is nearest to the claim, full where that is kept, half
     where it is not certified, empty where it is violated. An ε of 0, which a logarithmic axis lacks, is on the edge.
     """
-    colour, columns = colour or look.colour, ["epsilon", "delivered_lower", "delivered_epsilon"]
-    claimed, low, high = rows.reindex(columns=columns).to_numpy(float).T
+    colour = look.colour
+    claimed, low, high = rows.reindex(columns=["epsilon", "delivered_lower", "delivered_epsilon"]).to_numpy(float).T
     bottom, top = axes.get_ylim() if upright else axes.get_xlim()
     is_open = (high > 0) & ~((low > 0) & np.isfinite(high))
     start, end = np.where(low > 0, low, bottom), np.where(np.isfinite(high), np.maximum(high, bottom), top)
@@ -54,7 +53,7 @@ def draw_intervals(
         axes.plot(x, y, color=colour, ls=look.line, lw=0.8, gid=f"ends:{name}")
     near = np.clip(claimed, start, end)
     x, y = (at, near) if upright else (near, at)
-    draw_standings(axes, name, look, x, y, rows, point_texts(text, rows), colour=colour)
+    draw_standings(axes, name, look, x, y, rows, point_texts(text, rows))
     return Line2D([], [], color=colour, marker=look.marker, lw=2.2, label=text)
 
 

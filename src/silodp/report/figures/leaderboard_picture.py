@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from silodp.config.board import heterogeneity_axis
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.reader_words import short_title
-from silodp.report.figures.style import label, looks, styled
+from silodp.report.figures.style import looks, short_label, styled
 from silodp.report.figures.svg import say_panels
 from silodp.verdicts.leaderboard import axis_position
 
@@ -38,7 +38,7 @@ def error_panels(reported: pd.DataFrame) -> Figure:
             for name, look in looks(names).items():
                 means = part[part["algorithm"] == name].groupby("epsilon")["test_error"].mean()
                 style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "ls": look.line, "lw": 1, "ms": 3}
-                axes.plot(means.index, means.to_numpy(), label=label(name).removeprefix("ISRL-DP "), **style)
+                axes.plot(means.index, means.to_numpy(), label=short_label(name), **style)
             epsilons = sorted(part["epsilon"].unique())
             axes.set_xscale("log")
             axes.xaxis.set_major_locator(FixedLocator(epsilons))
@@ -70,8 +70,7 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
                 look: dict[str, Any] = {"fmt": "os^D"[shift % 4] + "-", "color": _GREYS[shift % 4], "ms": 3, "lw": 1}
                 axes.errorbar(at, line["difference"], bars, label=f"ε = {epsilon:g}", **look)
             axes.axhline(0, color="black", lw=0.7)
-            names = [label(name).removeprefix("ISRL-DP ") for name in (first, second)]
-            axes.set_title(" minus ".join(names), fontsize=7)
+            axes.set_title(f"{short_label(first)} minus {short_label(second)}", fontsize=7)
             axes.set_ylabel("below 0: the first is better", fontsize=7)
             axes.set_xlabel("Dirichlet α" if axis == ALPHA else "records from all classes, %", fontsize=7)
             if axis == ALPHA:

@@ -15,8 +15,6 @@ _NB = "\u00a0"  # keeps "ε = 3" on one line
 FEWEST_FOR_PERCENTILES = 10
 # With fewer than these an interval says little more than its points.
 FEWEST_FOR_BARS = 5
-# Of tables made before edges were recorded, where they cannot be told afterwards.
-NOT_RECORDED = "not recorded"
 INTERVAL = ("test_error_low", "test_error_high")
 PERCENTILES = ("test_error_p05", "test_error_p95")
 
@@ -81,7 +79,7 @@ def claims_note(rows: pd.DataFrame, whose: str = "Claims") -> str | None:
 def at_edge(rows: pd.DataFrame) -> pd.Series:
     """Whether the chosen step size or clip of each row is an end of its grid; False where the table does not say."""
     edge = rows["edge"] if "edge" in rows else pd.Series("", index=rows.index)
-    return ~edge.fillna("").isin(["", NOT_RECORDED])
+    return edge.fillna("") != ""
 
 
 def edges(rows: pd.DataFrame) -> str | None:

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.reader_words import setting_words, short_title
-from silodp.report.figures.style import better_of, in_legend, label, looks, styled
+from silodp.report.figures.style import better_of, in_legend, looks, short_label, styled
 from silodp.report.figures.svg import say, say_note, say_panels
 from silodp.report.numbers import measured
 from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME
@@ -50,7 +50,7 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
     `rows` are those of `silodp.report.cells`. `names` are what the two are called in place of their labels.
     """
     pairs = rows[["first", "second"]].drop_duplicates()
-    first, second = names or tuple(label(name).removeprefix("ISRL-DP ") for name in pairs.iloc[0])
+    first, second = names or map(short_label, pairs.iloc[0])
     rows = rows.sort_values("epsilon", kind="stable")
     groups = list(rows.groupby(["experiment", "M", "R"], sort=False))
     order = {name: place for place, name in enumerate(dict.fromkeys(rows["experiment"]))}

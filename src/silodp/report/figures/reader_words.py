@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from silodp.algorithms import ALGORITHMS
 from silodp.config.loading import known_shorts, known_titles
 from silodp.config.readings import Readings
-from silodp.report.figures.style import label
+from silodp.report.figures.style import short_label
 from silodp.verdicts.checks import CHECKS
 
 # Choice of a variant → words; also of what a report does with the same runs.
@@ -111,7 +111,7 @@ def readable_text(text: str, titles: Mapping[str, str] | None = None) -> str:
     text = _DATA_SET.sub(lambda name: _DATA_SETS[name[1]], text)
     text = re.sub(r"\bcheck (\w+)", lambda check: CHECKS.get(check[1], check[0]), text)
     text = _VARIANT.sub(lambda variant: variant_words(variant[0]), text)
-    text = _NAMED.sub(lambda name: label(name[1], private=not name[2]).removeprefix("ISRL-DP "), text)
+    text = _NAMED.sub(lambda name: short_label(name[1], private=not name[2]), text)
     return _MINUS.sub("−", in_signs(text))
 
 

@@ -1,7 +1,6 @@
 """Cutting a results table into what one figure shows, and the name of that figure's files."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,20 +15,10 @@ from silodp.verdicts.statistics import mean_interval
 TRIALS = "test_errors"
 
 
-class Slice(NamedTuple):
-    """What every row of one figure has in common: silos a round `M`, rounds `R`, and the reading's name."""
-
-    M: int
-    R: int
-    reading: str
-
-
-def slices(table: pd.DataFrame) -> Iterator[tuple[Slice, pd.DataFrame]]:
+def slices(table: pd.DataFrame) -> Iterator[tuple[tuple[int, int, str], pd.DataFrame]]:
     """Yield each (M, R, reading) of `table` with its rows, the default reading first, then by M and R."""
-    table = with_reading(table)
-    for reading, M, R in sorted(set(zip(table["reading"], table["M"], table["R"], strict=True))):
-        rows = table[(table["reading"] == reading) & (table["M"] == M) & (table["R"] == R)]
-        yield Slice(int(M), int(R), str(reading)), rows.reset_index(drop=True)
+    for (reading, M, R), rows in with_reading(table).groupby(["reading", "M", "R"]):
+        yield (int(M), int(R), str(reading)), rows.reset_index(drop=True)
 
 
 def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:

@@ -61,6 +61,11 @@ def label(algorithm: str, private: bool = True, reading: object = "") -> str:
     return f"ISRL-DP {name}" if private else f"{name} (non-private)"
 
 
+def short_label(algorithm: object, private: bool = True) -> str:
+    """An algorithm's name without the promise that all share."""
+    return label(str(algorithm), private).removeprefix("ISRL-DP ")
+
+
 def in_legend(text: str) -> str:
     """A label without the promise that all share; one of the better of several algorithms says so."""
     text = text.removeprefix("ISRL-DP ")

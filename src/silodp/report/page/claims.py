@@ -58,15 +58,9 @@ _WORDS = {"on_average": "on average", "at_every": "at every ε"}
 
 
 def read_claims(folder: Path) -> pd.DataFrame | None:
-    """A run's claims.csv with "" for empty texts, None where missing; ValueError for an unknown verdict."""
+    """A run's claims.csv with "" for empty texts, None where missing."""
     path = folder / "claims.csv"
-    if not path.is_file():
-        return None
-    table = filled(read_table(path, COLUMNS))
-    for word in table["verdict"]:
-        if word not in list(Verdict):
-            raise ValueError(f"{path}: verdict: {show_value(word)}: must be one of {', '.join(Verdict)}")
-    return table
+    return filled(read_table(path, COLUMNS)) if path.is_file() else None
 
 
 def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> list[ShownClaim]:

@@ -14,7 +14,7 @@ from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import experiments_of, read_table, reading
 from silodp.report.figures.from_tables import FORMULAS as TITLES
 from silodp.report.figures.reader_words import setting_words, title_of
-from silodp.report.figures.style import label
+from silodp.report.figures.style import short_label
 from silodp.report.figures.svg import panels
 from silodp.report.page.blocks import Figure, Link
 from silodp.report.paper_figures import said_of_file
@@ -87,7 +87,7 @@ class Page:
         names = [name for name in self.figures if name.startswith(begin)]
         for name in sorted(names, key=lambda name: not name.startswith(f"{begin}spider")):
             self.shown.add(name)
-            pair = [label(algorithm).removeprefix("ISRL-DP ") for algorithm in name.removeprefix(begin).split("-")]
+            pair = map(short_label, name.removeprefix(begin).split("-"))
             found.append(self.picture(self.figures[name], caption, " against ".join(pair)))
         return found
 

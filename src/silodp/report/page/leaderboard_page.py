@@ -5,7 +5,7 @@ import pandas as pd
 from silodp.files import read_table
 from silodp.report.cells import PUBLISHED
 from silodp.report.figures.reader_words import short_title
-from silodp.report.figures.style import label
+from silodp.report.figures.style import short_label
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
 from silodp.report.page.figure_list import Page
 from silodp.verdicts.comparisons import AHEAD, BEHIND
@@ -43,12 +43,12 @@ def _counted(rows: pd.DataFrame) -> list[str]:
     axis, *pair = rows[["axis", "first", "second"]].iloc[0]
     kept = rows[rows["holm"]]
     counts = [f"{(rows['outcome'] == word).sum()} ({(kept['outcome'] == word).sum()})" for word in (AHEAD, BEHIND)]
-    return [*map(_short_label, pair), AXES[axis], str(len(rows)), *counts]
+    return [*map(short_label, pair), AXES[axis], str(len(rows)), *counts]
 
 
 def _best(best: pd.DataFrame) -> Table:
     """The single model with the smallest training loss at each data set and ε, with its test error."""
-    cells = best.assign(words=[f"{_short_label(row.best)} {row.test_error:.3f}" for row in best.itertuples()])
+    cells = best.assign(words=[f"{short_label(row.best)} {row.test_error:.3f}" for row in best.itertuples()])
     wide = cells.pivot(index="experiment", columns="epsilon", values="words").fillna("")
     rows = [
         [short_title(str(name)).removesuffix(", leaderboard"), *words]
@@ -56,7 +56,3 @@ def _best(best: pd.DataFrame) -> Table:
     ]
     caption = "The single model with the smallest training loss, and its test error"
     return Table(caption, ["data", *(f"ε = {epsilon:g}" for epsilon in wide.columns)], rows)
-
-
-def _short_label(name: str) -> str:
-    return label(name).removeprefix("ISRL-DP ")

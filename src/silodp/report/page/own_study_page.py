@@ -6,13 +6,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from silodp.audit.audit_columns import AS_PLANNED, AUDIT_COLUMNS
-from silodp.files import read_json, read_table
+from silodp.files import read_json
 from silodp.report.figures.own_study_picture import model_title
 from silodp.report.numbers import exact, measured
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
 from silodp.report.page.experiments import RunExperiment, own_data
 from silodp.report.page.figure_list import Page
+from silodp.report.page.summaries import audit
 from silodp.verdicts.statistics import paired_test
 
 # A model that says one class for this share of the records has learnt little but its frequency.
@@ -151,8 +151,7 @@ def study_page(page: Page, experiments: Sequence[RunExperiment]) -> tuple[list[B
             first.append(Text(title + " ".join(paragraph(study))))
             sections.append(_results(page, path, experiment, study))
         sections.append(own_data(page, experiment))
-    sections.append(Section("audit", "Was the noise there?", [_audit(page)]))
-    return first, sections
+    return first, [*sections, audit(page)]
 
 
 def _results(page: Page, path: Path, experiment: RunExperiment, study: Study) -> Section:
@@ -209,16 +208,3 @@ def _by_class(study: Study, told: Model) -> list[Block]:
         heading = [f"probability of “{classes[1]}” said", "share found", "test records"]
         blocks.append(Table(f"Are probabilities right? {about}", heading, rows))
     return blocks
-
-
-def _audit(page: Page) -> Text:
-    path = page.folder / "audit.csv"
-    if not path.is_file():
-        return Text("No audit: audit.csv is not there.", "missing")
-    table = read_table(path, AUDIT_COLUMNS)
-    planned = table["mechanism"] == AS_PLANNED
-    text = (
-        "The training was played with made-up records, with noise and without: in "
-        f"{int(planned.sum())} of {len(table)} audits noise, draws and clipping are as planned."
-    )
-    return Text(text, "" if planned.all() else "alarm", page.csv(path, "Every audit (CSV)"))

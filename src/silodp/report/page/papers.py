@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from silodp.report.cells import PUBLISHED, counts_of_cells
-from silodp.report.figures.style import label
+from silodp.report.figures.style import short_label
 from silodp.report.paper_figures import figure_sentence
 from silodp.verdicts.words import AGAINST, Verdict
 
@@ -82,6 +82,6 @@ def paper_sentence(experiment: str, M: int, R: int, cells: pd.DataFrame | None) 
 
 
 def _outcome(pair: Sequence[str], rows: pd.DataFrame) -> str:
-    first, second = (label(name).removeprefix("ISRL-DP ") for name in pair)
+    first, second = map(short_label, pair)
     counts, by = counts_of_cells(rows), "with tuning, by fresh trials" if rows["decided"].all() else PUBLISHED
     return f"{first} ahead of {second} at {counts.ahead} of {counts.cells} ε, behind at {counts.behind} ({by})"

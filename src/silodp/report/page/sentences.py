@@ -12,7 +12,7 @@ from silodp.privacy.standing import Standing, counts_of, standings
 from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells, in_forests
 from silodp.report.figures import finding_pictures as pictures
 from silodp.report.figures.reader_words import setting_words, short_title, title_of
-from silodp.report.figures.style import label, styled
+from silodp.report.figures.style import short_label, styled
 from silodp.report.figures.svg import svg_text
 from silodp.report.page.figure_list import Page, csv_address
 from silodp.report.paper_figures import of_figures, paper_figures
@@ -85,7 +85,7 @@ def _accuracy(
     decided, published = cells[cells["decided"]], cells[~cells["decided"]]
     counts = counts_of_cells(decided if len(decided) else published)
     place = {"": "At the claimed ε", ENDED: "At equal certified ε"}[reading]
-    who, other = (label(name).removeprefix("ISRL-DP ") for name in pair)
+    who, other = map(short_label, pair)
     word = f"beats {other} as often as it loses"
     if counts.ahead != counts.behind:
         ahead = counts.ahead > counts.behind
@@ -169,7 +169,7 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
     counted += f"the claim lies between our two bounds.{_by_size(rows) if violated else ''}"
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
-    names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.sort_algorithms(part["algorithm"]))
+    names = dict.fromkeys(map(short_label, pictures.sort_algorithms(part["algorithm"])))
     shown = "A mark is at the lower bound of a result’s true ε, its bar ends at the upper bound, some off the picture; "
     shown += "close bounds have no visible bar. "
     shown += f"Drawn: {len(part)} of the {len(rows):,}, those of {short_title(setting[0])}, "

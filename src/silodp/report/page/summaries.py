@@ -84,7 +84,7 @@ def privacy(page: Page) -> Section:
         heading += ["farthest from its claim: true ε for claimed ε", "δ"]
         links = page.csv(path, "Every private point (CSV)")
         blocks = [Text(text, "settings", links), Table(caption, heading, rows, alarms)]
-    return Section("privacy", "Privacy", blocks, [_audit(page)])
+    return Section("privacy", "Privacy", blocks, [audit(page)])
 
 
 def _privacy_row(experiment: str, algorithm: str, rows: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
@@ -103,7 +103,7 @@ def _privacy_row(experiment: str, algorithm: str, rows: pd.DataFrame, titles: Ma
     ]
 
 
-def _audit(page: Page) -> Section:
+def audit(page: Page) -> Section:
     """In how many audits messages are made as planned, and which are not."""
     path = page.folder / "audit.csv"
     if not path.is_file():

@@ -51,8 +51,6 @@ class Problem(Protocol):
 
     def gradients(self, w: Array, records: Array) -> Array: ...
 
-    def optimum(self, records: Array) -> Optimum: ...
-
 
 def dot(a: Array, b: Array) -> Array:
     """⟨a, b⟩ along the last axis, broadcast over the others."""
@@ -63,20 +61,6 @@ def project(w: Array, radius: float) -> Array:
     """The nearest point of the ball of `radius` around 0."""
     norm = float(np.linalg.norm(w))
     return w if norm <= radius else w * (radius / norm)
-
-
-def require_positive(**numbers: float) -> None:
-    """Refuse a number that is not positive and finite."""
-    for name, value in numbers.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"problem: {name} = {value} is not allowed, it has to be above 0")
-
-
-def require_between(low: float, high: float, **numbers: float) -> None:
-    """Refuse a number outside [low, high]."""
-    for name, value in numbers.items():
-        if not low <= value <= high:
-            raise ValueError(f"problem: {name} = {value} is not allowed, it has to be in [{low:g}, {high:g}]")
 
 
 def accelerated(

@@ -1,9 +1,9 @@
 """Problems whose constants are known exactly: losses, gradients, Lipschitz and smoothness constants, and optima.
 
-Each class is a `Problem`. `draw` gives records as rows of a float64 matrix. `optimum(records)` minimises the mean loss
-over the parameter set, in closed form or with a certificate: its `gap` is a proven bound on F(w) − F*. All parameter
-sets are balls of radius D around 0, written W. Losses and gradients broadcast over leading axes too, as in
-w (trials, 1, d) with records (trials, n, width).
+Each class is a `Problem`. `draw` gives records as rows of a float64 matrix. `optimum(records)`, where a check needs the
+empirical risk, minimises the mean loss over the parameter set, in closed form or with a certificate: its `gap` is a
+proven bound on F(w) − F*. All parameter sets are balls of radius D around 0, written W. Losses and gradients broadcast
+over leading axes too, as in w (trials, 1, d) with records (trials, n, width).
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from silodp.theory.problems.base import (
-    Array,
-    Constants,
-    Optimum,
-    accelerated,
-    dot,
-    project,
-    require_between,
-    require_positive,
-)
+from silodp.theory.problems.base import Array, Constants, Optimum, accelerated, dot, project
 
 
 @dataclass(frozen=True)
@@ -37,10 +28,6 @@ class LinearOnBall:
     D: float = 1.0
     bias: float = 0.0
 
-    def __post_init__(self) -> None:
-        require_positive(d=self.d, L=self.L, D=self.D)
-        require_between(-1, 1, bias=self.bias)
-
     @property
     def constants(self) -> Constants:
         """β = 0: the loss is linear."""
@@ -55,13 +42,6 @@ class LinearOnBall:
 
     def gradients(self, w: Array, records: Array) -> Array:
         return -(self.L / self.D) * records
-
-    def optimum(self, records: Array) -> Optimum:
-        """Closed form: w* = D x̄/‖x̄‖, F* = −L‖x̄‖."""
-        mean = records.mean(axis=0)
-        norm = float(np.linalg.norm(mean))
-        w = np.zeros(self.d) if norm == 0 else mean * (self.D / norm)
-        return Optimum(w, -self.L * norm, 0.0)
 
     def excess_population_risk(self, w: Array) -> float:
         """F(w) − F* exactly."""
@@ -81,12 +61,6 @@ class Quadratic:
     beta: float = 1.0
     D: float = 1.0
     bias: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_positive(d=self.d, mu=self.mu, beta=self.beta, D=self.D)
-        if self.mu > self.beta:
-            raise ValueError(f"problem: mu = {self.mu} is not allowed, it has to be at most beta = {self.beta}")
-        require_between(-1, 1, bias=self.bias)
 
     @property
     def curvatures(self) -> Array:
@@ -125,10 +99,6 @@ class _Margin:
     d: int
     D: float = 1.0
     noise: float = 0.1
-
-    def __post_init__(self) -> None:
-        require_positive(d=self.d, D=self.D)
-        require_between(0, 0.5, noise=self.noise)
 
     def draw(self, count: int, generator: np.random.Generator) -> Array:
         """Rows y·a, shape (count, d): a uniform on the sphere, y its first sign, flipped by chance `noise`."""
@@ -229,9 +199,6 @@ class SparseLeastSquares:
     D: float = 10.0
     label: float = 1.0
 
-    def __post_init__(self) -> None:
-        require_positive(d=self.d, penalty=self.penalty, D=self.D, label=self.label)
-
     @property
     def constants(self) -> Constants:
         """L = D + label, β = 1 as ‖a‖ = 1; μ is that of the data: see `curvature`."""
@@ -290,9 +257,6 @@ class SmoothNonconvex:
     scale: float = 1.0
     spread: float = 0.5
 
-    def __post_init__(self) -> None:
-        require_positive(d=self.d, scale=self.scale, spread=self.spread)
-
     @property
     def constants(self) -> Constants:
         """L = (3√3/8)·scale/√d, β = 2·scale/d."""
@@ -310,18 +274,3 @@ class SmoothNonconvex:
     def gradients(self, w: Array, records: Array) -> Array:
         u = w - records
         return self.scale / self.d * 2 * u / (1 + u**2) ** 2
-
-    def optimum(self, records: Array) -> Optimum:
-        """Best point of a fine grid per coordinate; gap: scale·cell²/4.
-
-        The loss separates and its unconstrained minimisers lie in [−spread, spread]; the slope is 0 there and the
-        second derivative at most 2, so the nearest grid point is within (2/2)(cell/2)² of the minimum.
-        """
-        grid = np.linspace(-self.spread, self.spread, 20_001)
-        cell = grid[1] - grid[0]
-        w = np.empty(self.d)
-        for j in range(self.d):
-            means = np.array([np.mean((u := (g - records[:, j]) ** 2) / (1 + u)) for g in grid])
-            w[j] = grid[means.argmin()]
-        gap = self.scale * cell**2 / 4
-        return Optimum(w, float(self.losses(w, records).mean()), float(gap))

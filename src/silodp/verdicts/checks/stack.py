@@ -138,10 +138,6 @@ class TrialFederation(Federation):
             total += noise if query.noise_factor is None else noise * query.noise_factor[:, None]
         return total
 
-    def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
-        """ValueError: no check runs local steps."""
-        raise ValueError(f"message {kind}: local steps are not for a stack of trials")
-
     def _rows(self, release: Release, cohort: Draw, round: int) -> Array:
         """The drawn records, (T or 1, silos or 1, K or 1, width)."""
         stored, n = self.records_of, self.records_of.shape[2]

@@ -4,19 +4,16 @@ import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from silodp.config.errors import show_value
 from silodp.config.experiment import Experiment
 from silodp.config.loading import known_experiments
 from silodp.experiments.columns import PRIVACY_COLUMNS
-from silodp.files import with_reading
+from silodp.files import read_csv, with_reading
 from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
-from silodp.verdicts.claims.claim_file import Claim
 from silodp.verdicts.statistics import CONFIDENCE
 from silodp.verdicts.words import Verdict
 
@@ -58,54 +55,31 @@ class RunFolder:
     def table(self, name: str, columns: tuple[str, ...] = ()) -> pd.DataFrame | None:
         """The CSV file `name` in the folder; it must have `columns`."""
         path = self.path / name
-        if not path.is_file():
-            return None
-        try:
-            table = pd.read_csv(path, float_precision="round_trip")
-        except ValueError as error:
-            raise ValueError(f"{path}: file: not a table ({error}): must be a CSV file") from error
-        if missing := [column for column in columns if column not in table]:
-            raise ValueError(f"{path}: columns: lacks {', '.join(missing)}: must be as silodp writes it")
-        return table
+        return read_csv(path, columns, float_precision="round_trip") if path.is_file() else None
 
     def privacy(self) -> pd.DataFrame | None:
         table = self.table("privacy.csv", tuple(PRIVACY_COLUMNS))
         return None if table is None else with_reading(table)
 
     def bounds(self, check: str) -> pd.DataFrame | None:
-        """A check's table with "" for no verdict, form or detail; raises ValueError for an unknown verdict."""
+        """A check's table with "" for no verdict, form or detail; verdicts of earlier versions in today's words."""
         table = self.table(f"bounds/{check}.csv", tuple(BOUNDS_COLUMNS))
         if table is None:
             return None
         table = table.assign(**{name: table[name].fillna("").astype(str) for name in ("verdict", "form", "detail")})
-        return table.assign(verdict=table["verdict"].map(partial(_word, f"{self.path}/bounds/{check}.csv")))
+        return table.assign(verdict=table["verdict"].map(lambda word: word and Verdict(word)))
 
     def evidence(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the files that the run has."""
         return tuple(name for name in names if (self.path / name).is_file())
 
 
-def _word(path: str, word: str) -> str:
-    """A stored verdict; those of earlier versions in today's words."""
-    try:
-        return Verdict(word) if word else word
-    except ValueError:
-        raise ValueError(
-            f"{path}: verdict: {show_value(word)}: must be one of {', '.join(Verdict)}, or empty"
-        ) from None
-
-
-def lacking_rows(claim: Claim, rows: pd.DataFrame) -> list[str]:
-    """What of the claim's experiments has no row: a name, or "mnist_mlp at (M, R) = (12, 50) and ε = 0.75, 1".
-
-    `rows` have the columns experiment, M, R and epsilon.
-    """
-    found = [lacking_text(name, rows[rows["experiment"] == name]) for name in claim.experiments]
-    return [text for text in found if text]
-
-
 def lacking_text(experiment: str, rows: pd.DataFrame) -> str:
-    """What of one experiment's own file, which a run file may thin, has no row; "" for nothing."""
+    """What an experiment's own file has, which a run file may thin, and `rows` lack; "" for nothing.
+
+    Its name, or "mnist_mlp at (M, R) = (12, 50) and ε = 0.75, 1". `rows` have the columns experiment, M, R and epsilon.
+    """
+    rows = rows[rows["experiment"] == experiment]
     if rows.empty:
         return experiment
     config = Experiment.model_validate(known_experiments()[experiment])

@@ -36,8 +36,6 @@ def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[ClaimFinding]:
         return [ClaimFinding(f"check {rows.check}", Verdict.NOT_TESTABLE, note=note)]
     table = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
     table = table[table["parameter"].str.startswith(rows.parameter)]
-    if rows.last:
-        table = table[table["value"] == table["value"].max()]
     if table.empty:
         note = f"bounds/{rows.check}.csv has no row of {rows.theorem} {rows.parameter}".rstrip()
         return [ClaimFinding(f"check {rows.check}", Verdict.NOT_TESTABLE, note=note)]

@@ -100,7 +100,6 @@ class Rows(Strict):
     check: Check = Field(description="a check of `silodp.verdicts.checks`")
     theorem: Words = Field(description="key of the theorem, as in convex-2.1")
     parameter: str = Field("", description="only rows whose parameter begins so")
-    last: bool = Field(False, description="only the row with the largest value")
 
 
 class BoundsVerdicts(Strict):

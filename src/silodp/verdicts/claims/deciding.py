@@ -35,12 +35,9 @@ def decide(claims: Iterable[Claim], run: RunFolder) -> pd.DataFrame:
     for claim in claims:
         for place, finding in enumerate(STATISTICS[claim.statistic.name](claim, run)):
             name = f"{claim.id}: [{CORRECTED}]" if place else claim.id
+            # What speaks against a claim is said in the word for its kind: a report, a proof's constant, or a misprint.
+            verdict = Verdict(claim.against) if finding.verdict == Verdict.REFUTED else finding.verdict
             about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
-            about |= {"verdict": word_of(claim, finding.verdict), "evidence": "; ".join(finding.evidence)}
+            about |= {"verdict": verdict, "evidence": "; ".join(finding.evidence)}
             rows.append(asdict(finding) | about)
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def word_of(claim: Claim, verdict: Verdict) -> Verdict:
-    """What speaks against a claim in the word for its kind: a report, a proof's constant, a misprint, or false."""
-    return Verdict(claim.against) if verdict == Verdict.REFUTED else verdict

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from silodp.privacy.standing import Standing, standing
-from silodp.verdicts.claims.base import ClaimFinding, RunFolder, counted, lacking_rows
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder, counted, lacking_text
 from silodp.verdicts.claims.claim_file import Claim, DeliveredEpsilon
 from silodp.verdicts.words import Verdict
 
@@ -27,7 +27,7 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     elif (table := run.privacy()) is not None:
         mine = table["experiment"].isin(claim.experiments) & table["algorithm"].isin(statistic.algorithms)
         rows = table[mine & (table["reading"] == "")]
-        missing = lacking_rows(claim, rows)
+        missing = [text for name in claim.experiments if (text := lacking_text(name, rows))]
     else:
         rows, missing = None, claim.experiments
     note = f"needs {', '.join(missing)}" if missing else ""

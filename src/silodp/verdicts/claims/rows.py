@@ -1,10 +1,10 @@
-"""The rows of claims.csv, in text and Markdown."""
+"""The rows of claims.csv, and in text."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 
-from silodp.verdicts.words import AGAINST, CORRECTED, Verdict
+from silodp.verdicts.words import CORRECTED, Verdict
 
 # `on_average` and `at_every` are words of claims about trained models, `slack` a bound over the worst value, `note` why
 # a claim is open; the last two: which statement the row is about, where the printed and the corrected ones differ, and
@@ -12,8 +12,6 @@ from silodp.verdicts.words import AGAINST, CORRECTED, Verdict
 COLUMNS = ["claim", "source", "statement", "statistic", "value", "low", "high", "verdict", "evidence"]
 COLUMNS += ["on_average", "at_every", "slack", "note", "form", "kind"]
 _TEXTS = ["source", "statement", "statistic", "evidence", "on_average", "at_every", "note", "form"]
-# Theorems with these verdicts are named in the table, confirmed ones with their slack; claims.csv names the others.
-NAMED = (*AGAINST, Verdict.OPEN, Verdict.VACUOUS, Verdict.CONFIRMED)
 
 
 def filled(table: pd.DataFrame) -> pd.DataFrame:
@@ -38,31 +36,6 @@ def number(row: Mapping) -> str:
         return ""
     interval = "" if pd.isna(row["low"]) or pd.isna(row["high"]) else f" [{row['low']:.3g}, {row['high']:.3g}]"
     return f"{row['value']:.3g}{interval}"
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """A Markdown table of the claims and their corrected forms; theorems (T-…) by verdict, those at fault by name."""
-    rows: list[list] = []
-    theorems: dict[str, list[str]] = {}
-    for row, corrected in zip(table.to_dict("records"), is_corrected(table), strict=True):
-        claim = row["claim"]
-        if claim.startswith("T-"):
-            named = claim.removeprefix("T-").replace(":", "")
-            slack = f" ({row['slack']:.2g})" * (row["verdict"] == Verdict.CONFIRMED and row["slack"] == row["slack"])
-            theorems.setdefault(row["verdict"], []).append(named + slack)
-        else:
-            words = "*corrected*" if corrected else row["statement"]
-            rows.append([claim.partition(":")[0], words, f"**{verdict_with_slack(row)}**"])
-    for verdict, names in theorems.items():
-        words = ", ".join(names) if verdict in NAMED else f"{len(names)} statements"
-        rows.append(["T-", words, f"**{verdict}**"])
-    return _table(["claim", "what it says", "verdict"], rows)
-
-
-def _table(heading: list[str], rows: Iterable[list]) -> str:
-    lines = ["| " + " | ".join(heading) + " |", "| " + " | ".join("---" for _ in heading) + " |"]
-    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
 
 
 def text(table: pd.DataFrame) -> str:

@@ -184,7 +184,7 @@ def _by_size(rows: pd.DataFrame) -> str:
     parts = []
     for words, part in (("at ε ≤ 1.5", rows[rows["epsilon"] <= 1.5]), ("from ε = 3 on", rows[rows["epsilon"] >= 3])):
         broken = part[standings(part) == Standing.VIOLATED]
-        names = [label(name).removeprefix("ISRL-DP ") for name in broken["algorithm"].unique()]
+        names = [short_label(name) for name in broken["algorithm"].unique()]
         whose = f", all by {names[0]}" if len(names) == 1 else ""
         parts.append(f"{len(broken)} of {len(part)} {words}{whose}" if len(part) else "")
     return f" Violated: {'; '.join(parts)}." if all(parts) else ""

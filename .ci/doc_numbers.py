@@ -94,6 +94,16 @@ def trial_mean(first: str, second: str, *names: str, reading: str = "") -> str:
     return f"{signed(value)} [{signed(low)}, {signed(high)}]"
 
 
+def decided_mean(first: str, second: str, data_set: str) -> str:
+    """The mean difference of a data set's cells under the papers' noise, by fresh trials, with its 95 % interval."""
+    known = {"family": "printed", "data_set": data_set, "first": first, "second": second}
+    rows = table("decided_means")
+    ((value, low, high),) = rows[rows["claim"].isna() & (rows[list(known)] == known).all(axis=1)][
+        ["difference", "low", "high"]
+    ].to_numpy()
+    return f"{signed(value)} [{signed(low)}, {signed(high)}]"
+
+
 def of_papers(algorithms: tuple[str, ...] = ()) -> pd.DataFrame:
     """Private results of the experiments behind the papers' figures."""
     rows = table("privacy").query("reading == ''")
@@ -168,6 +178,9 @@ def numbers() -> dict[str, Callable[[], str]]:
         "claims misprint": partial(claims, "misprint"),
         "spider cells": lambda: count(decided(SPIDER, SGD)),
         "spider data": lambda: data_sets(decided(SPIDER, SGD)),
+        "local mnist cells": lambda: count(decided(SPIDER, LOCAL, begin="mnist_mlp")),
+        "local mnist mean": lambda: decided_mean(SPIDER, LOCAL, "mnist"),
+        "local wbcd cells": lambda: count(decided(SPIDER, LOCAL, begin="wbcd")),
         "one round": lambda: count(one_mechanism(), "same_algorithm"),
         "one round choice": lambda: str(len(one_mechanism())),
         "linear local": lambda: trial_mean(SPIDER, LOCAL, "mnist_mlp", reading=LINEAR),
@@ -202,6 +215,8 @@ def numbers() -> dict[str, Callable[[], str]]:
     }
     pairs: dict[str, Callable[[], pd.DataFrame]] = {
         "spider": partial(decided, SPIDER, SGD),
+        "local mnist": partial(decided, SPIDER, LOCAL, begin="mnist_mlp"),
+        "local wbcd": partial(decided, SPIDER, LOCAL, begin="wbcd"),
         "differ": partial(where_silos, False),
         "alike": partial(where_silos, True),
         "longer": partial(published, "fedprox_spider", SGD, "*_spider"),

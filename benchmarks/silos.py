@@ -25,7 +25,7 @@ from silodp.silos.line import Lines, join
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
 from silodp.silos.silo import Silo
-from silodp.silos.wire import FAULT, GREETING, HELLO, pack
+from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, pack
 
 RUN = b"r" * 32
 QUESTIONS = 20_000
@@ -140,7 +140,8 @@ def ask_hostile() -> Iterator[str]:
         yield f"Slots that were opened: {slots} of 4. {sent + HELLO.size:,} bytes left the silo: {HELLO.size} of hello"
         yield "(nonce 16, SHA-256 of the federation's file 32, code 32, run 32),"
         yield f"{4 * head} of replies' run and slot, {4 * 8 * plan.size} of numbers with noise, and"
-        yield f"{QUESTIONS * 24:,} of the constant. gRPC's headers come on top."
+        yield f"{QUESTIONS * 24:,} of the constant. gRPC's headers come on top, and in front of each reply of"
+        yield f"`silodp silo join` {MARK.size} bytes, the mark of the ledger."
 
 
 def load() -> Iterator[str]:

@@ -216,9 +216,10 @@ def stages(mutant: Mutant, options: argparse.Namespace) -> Iterator[tuple[str, l
     if mutant.drawn is None:
         yield "", test_ids(mutant.tests, ROOT / "tests")
         return
-    yield "", tests_of(mutant.drawn.path)
+    near = tests_of(mutant.drawn.path)
+    yield "", near
     if options.whole or options.slow:
-        yield "whole", ["tests"]
+        yield "whole", ["tests", *(f"--ignore={one}" for one in near)]
     if options.slow:
         yield "slow", ["-m", "slow", "tests"]
 

@@ -9,8 +9,9 @@ src/silodp, so that a file may move; lines that are not found exactly once are a
 room that was run.
 
 `--drawn` changes as many places as it says, which the seed draws from all rooms in turn (drawn.py); the seed is the
-last commit of tests. The tests that import the changed file and those of its folder run first; with `--whole` what
-survives meets `make test`, with `--slow` then `make test-slow`. `equivalents.tsv` has those that nobody can see, each
+last commit of tests but of these. The tests that import the changed file and those of its folder run first; with
+`--whole` what survives meets the rest of `make test`, with `--slow` then `make test-slow`: of these the files that
+reach the place, as a first run of all tests has found (reach.py). `equivalents.tsv` has those that nobody can see, each
 with its reason. What `--log` holds is not run again, so a measurement may stop and go on. Exit code 1 below 85 %, or
 95 % with `--slow`.
 
@@ -35,12 +36,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drawn import Change, draw
+from reach import MODULE, NAME, mark, read_reached, statement_line
 
 ROOT = Path(__file__).parents[2]
 WANTED, WANTED_DRAWN = 0.9, {"": 0.85, "slow": 0.95}
 # What tests import of others: loaded once, in the process from which those of all mutants are forked.
 LOADED = ["torch", "scipy.stats", "pandas", "sklearn.pipeline", "numba", "pydantic", "hypothesis", "dp_accounting"]
 OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants"]
+ONLY = "--only-file="
+SLOW = ["-m", "slow", "tests"]
+LONGEST = 7200  # seconds of all tests, with the calls that tell what they reach
 OPTIONS += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
 
 
@@ -159,6 +164,16 @@ class FirstFailure:
             self.place.write_text(report.nodeid, encoding="utf-8")
 
 
+class Only:
+    """A plug-in of pytest that leaves all files of tests out but these."""
+
+    def __init__(self, files: Sequence[Path]):
+        self.files = set(files)
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        return (collection_path.is_file() and collection_path not in self.files) or None
+
+
 def run_pytest(copy: Path, words: Sequence[str]) -> None:
     """In a process of its own: exit with pytest's code."""
     import pytest
@@ -169,9 +184,12 @@ def run_pytest(copy: Path, words: Sequence[str]) -> None:
     sys.path.insert(0, str(copy / "src"))
     os.environ |= {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     quiet = os.open(copy / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    files = [copy / word.removeprefix(ONLY) for word in words if word.startswith(ONLY)]
+    words = [word for word in words if not word.startswith(ONLY)]
+    plugins = [FirstFailure(copy / "felt"), *([Only(files)] if files else [])]
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
-    os._exit(int(pytest.main([*OPTIONS, *words], plugins=[FirstFailure(copy / "felt")])))
+    os._exit(int(pytest.main([*OPTIONS, *words], plugins=plugins)))
 
 
 class Copy:
@@ -188,18 +206,20 @@ class Copy:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, folder / name)
 
-    def outcome(self, words: Sequence[str]) -> tuple[str, str]:
+    def outcome(self, words: Sequence[str], seconds: float | None = None) -> tuple[str, str]:
         """What pytest says, killed also where tests cannot be collected, and the test that failed."""
         felt = self.folder / "felt"
         felt.unlink(missing_ok=True)
         process = self.context.Process(target=run_pytest, args=(self.folder, words))
         process.start()
-        process.join(self.seconds)
+        process.join(seconds or self.seconds)
         if process.is_alive():
             os.killpg(process.pid or 0, signal.SIGKILL)
             process.join()
             return "out of time", ""
-        said = {0: "survived", 1: "killed", 2: "killed"}.get(process.exitcode or 0, f"error {process.exitcode}")
+        said = {0: "survived", 1: "killed", 2: "killed", 5: "survived"}.get(
+            process.exitcode or 0, f"error {process.exitcode}"
+        )
         return said, felt.read_text(encoding="utf-8") if felt.exists() else ""
 
     def with_change(self, path: Path, text: str, words: Sequence[str]) -> tuple[str, str]:
@@ -209,6 +229,24 @@ class Copy:
             return self.outcome(words)
         finally:
             shutil.copy2(path, target)
+
+    def reached(self, mutants: Sequence[Mutant], words: Sequence[str]) -> dict[str, list[str]]:
+        """Files of tests that reach each drawn mutant's place, by key; ["*"] where all may."""
+        places = [(one.number, one.drawn) for one in mutants if one.drawn and statement_line(one.drawn)]
+        placed, marked = {change for _, change in places}, mark(places)
+        source = self.folder / "src"
+        (source / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
+        for path, text in marked.items():
+            (self.folder / path.relative_to(ROOT)).write_text(text, encoding="utf-8")
+        try:
+            said, test = self.outcome(["--maxfail=0", *words], LONGEST)
+            print(f"reached: {said} {test}", flush=True)
+            return {one.key: read_reached(source, one.number) if one.drawn in placed else ["*"] for one in mutants}
+        finally:
+            for path in marked:
+                shutil.copy2(path, self.folder / path.relative_to(ROOT))
+            for made in [source / f"{NAME}.py", *source.glob("*.reached")]:
+                made.unlink()
 
 
 def stages(mutant: Mutant, options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
@@ -221,7 +259,15 @@ def stages(mutant: Mutant, options: argparse.Namespace) -> Iterator[tuple[str, l
     if options.whole or options.slow:
         yield "whole", ["tests", *(f"--ignore={one}" for one in near)]
     if options.slow:
-        yield "slow", ["-m", "slow", "tests"]
+        yield "slow", SLOW
+
+
+def narrowed(key: str, stage: str, words: list[str], known: dict[tuple[str, str], tuple[str, str]]) -> list[str]:
+    """The words, for the files alone that reach the mutant's place; none where no file does."""
+    files = known.get((key, "reached slow" if stage == "slow" else "reached"), ("*", ""))[0].split(" ")
+    if files == ["*"]:
+        return words
+    return [*words, *(ONLY + file for file in files)] if files != ["-"] else []
 
 
 def main() -> int:
@@ -237,13 +283,13 @@ def main() -> int:
     parser.add_argument("--whole", action="store_true", help="all tests for what survives those of its file")
     parser.add_argument("--slow", action="store_true", help="the slow ones, too")
     options = parser.parse_args()
-    last = ["git", "-C", str(ROOT), "log", "-1", "--format=%H", "--", "tests"]
+    last = ["git", "-C", str(ROOT), "log", "-1", "--format=%H", "--", "tests", ":!tests/mutants"]
     seed = options.seed or (subprocess.check_output(last, text=True).strip() if options.drawn else "")
     listed = read_mutants(Path(__file__).with_name("mutants.txt").read_text(encoding="utf-8"))
     mutants = draw_mutants(options.drawn, seed) if options.drawn else listed
     sources = {path: text_of(path).splitlines() for path in sorted(ROOT.glob("src/**/*.py"))}
+    places = {mutant.number: put_in_place(mutant, sources) for mutant in mutants}
     for mutant in mutants:
-        put_in_place(mutant, sources)
         test_ids(mutant.tests, ROOT / "tests")
     print(f"{len(mutants)} mutants, {sum(bool(mutant.equivalent) for mutant in mutants)} that nobody can see", seed)
     if options.check:
@@ -258,20 +304,25 @@ def main() -> int:
         and options.room in (None, mutant.room)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        return measure(chosen, Copy(Path(folder), options.seconds), sources, options)
+        return measure(mutants, chosen, places, Copy(Path(folder), options.seconds), options)
 
 
-def measure(chosen: list[Mutant], copy: Copy, sources: dict[Path, list[str]], options: argparse.Namespace) -> int:
+def measure(
+    mutants: list[Mutant], chosen: list[Mutant], places: dict[int, Any], copy: Copy, options: argparse.Namespace
+) -> int:
     """Run what the log does not hold, print what lives and the rates; the exit code."""
     kept = options.log.read_text(encoding="utf-8").splitlines() if options.log and options.log.exists() else []
     known = {(key, stage): (said, test) for key, stage, said, test in (line.split("\t") for line in kept)}
 
+    def keep(key: str, stage: str, said: str, test: str) -> None:
+        known[key, stage] = said, test
+        if options.log:
+            with options.log.open("a", encoding="utf-8") as log:
+                log.write("\t".join((key, stage, said, test)) + "\n")
+
     def run(key: str, stage: str, words: Sequence[str], *change: Any) -> tuple[str, str]:
         if (key, stage) not in known:
-            known[key, stage] = copy.with_change(*change, words) if change else copy.outcome(words)
-            if options.log:
-                with options.log.open("a", encoding="utf-8") as log:
-                    log.write("\t".join((key, stage, *known[key, stage])) + "\n")
+            keep(key, stage, *(copy.with_change(*change, words) if change else copy.outcome(words)))
         return known[key, stage]
 
     def is_sound(stage: str, words: Sequence[str]) -> bool:
@@ -281,11 +332,18 @@ def measure(chosen: list[Mutant], copy: Copy, sources: dict[Path, list[str]], op
 
     if not is_sound("before", list({word for mutant in chosen for word in next(stages(mutant, options))[1]})):
         return 2
+    if options.whole or options.slow:
+        for kind, every in (("reached", ["tests"]), *([("reached slow", SLOW)] if options.slow else [])):
+            if any((mutant.key, kind) not in known for mutant in mutants):
+                for key, files in copy.reached(mutants, every).items():
+                    keep(key, kind, " ".join(files), "")
     told: dict[str, list[str]] = defaultdict(list)
     killers = set()
     for mutant in chosen:
         for stage, words in stages(mutant, options):
-            said, test = run(mutant.key, stage, words, *put_in_place(mutant, sources))
+            said, test = ("survived", "")
+            if words := narrowed(mutant.key, stage, words, known):
+                said, test = run(mutant.key, stage, words, *places[mutant.number])
             if said != "survived":
                 break
         told[mutant.room].append(said)

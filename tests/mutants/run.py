@@ -181,7 +181,7 @@ def run_pytest(copy: Path, words: Sequence[str]) -> None:
     os.setsid()
     os.chdir(copy)
     sys.dont_write_bytecode = True
-    sys.path.insert(0, str(copy / "src"))
+    sys.path[:0] = [str(copy / "src"), str(copy)]  # as `python -m pytest` in the copy
     os.environ |= {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     quiet = os.open(copy / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     files = [copy / word.removeprefix(ONLY) for word in words if word.startswith(ONLY)]

@@ -330,12 +330,14 @@ def measure(
         print(f"{stage}: {said} {test}")
         return said == "survived"
 
-    if not is_sound("before", list({word for mutant in chosen for word in next(stages(mutant, options))[1]})):
+    whole = options.whole or options.slow
+    every = {"tests"} if whole else {word for mutant in chosen for word in next(stages(mutant, options))[1]}
+    if not is_sound("before", list(every)):
         return 2
-    if options.whole or options.slow:
-        for kind, every in (("reached", ["tests"]), *([("reached slow", SLOW)] if options.slow else [])):
+    if whole:
+        for kind, words in (("reached", ["tests"]), *([("reached slow", SLOW)] if options.slow else [])):
             if any((mutant.key, kind) not in known for mutant in mutants):
-                for key, files in copy.reached(mutants, every).items():
+                for key, files in copy.reached(mutants, words).items():
                     keep(key, kind, " ".join(files), "")
     told: dict[str, list[str]] = defaultdict(list)
     killers = set()
@@ -353,12 +355,12 @@ def measure(
     for room, outcomes in told.items():
         print(f"{room}: {outcomes.count('killed')} of {len(outcomes)} killed")
     rates = [outcomes.count("killed") / len(outcomes) for outcomes in told.values()]
-    every = [one for outcomes in told.values() for one in outcomes]
-    print(f"all: {every.count('killed')} of {len(every)} killed")
+    ends = [one for outcomes in told.values() for one in outcomes]
+    print(f"all: {ends.count('killed')} of {len(ends)} killed")
     if not is_sound("after", list(killers)):
         return 2
     if options.drawn:
-        return int(every.count("killed") < WANTED_DRAWN["slow" if options.slow else ""] * len(every))
+        return int(ends.count("killed") < WANTED_DRAWN["slow" if options.slow else ""] * len(ends))
     return int(min(rates, default=1) < WANTED)
 
 

@@ -58,6 +58,10 @@ FAULTS = {
     (".sign()", ".sign() * state.w.std()"): {"rows"},
     (".sign()", ".sign() * len(federation.messages.silos[0][0])"): {"messages"},
     ("def start(self", "def begin(self"): {"states", "rows", "messages"},
+    (
+        "import Algorithm, State\n",
+        "import Algorithm\n\n\n@dataclass(frozen=True)\nclass State:\n    w: object\n",
+    ): {"states"},
 }
 
 

@@ -60,6 +60,7 @@ def test_a_silo_drafts_under_its_name_beside_its_file(draft, tmp_path):
     assert list(read_federation(tmp_path / "federation.yaml").silos) == ["north"]
     silo = read_silo(tmp_path / "silo.yaml")
     assert (silo.name, silo.key) == ("north", str(tmp_path / "north.key"))
+    assert (silo.budget, silo.delta) == (4.0, 1e-3)
 
 
 def test_the_study_is_of_made_up_records(draft, tmp_path):

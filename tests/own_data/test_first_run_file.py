@@ -233,6 +233,7 @@ def test_a_file_may_be_called_as_what_yaml_reads_otherwise(init, tmp_path, name)
 def test_numbers_of_one_digit_that_stand_alone_far_away_may_mean_missing(codes, marks):
     values = np.concatenate([np.repeat(codes, 5), 5 + np.arange(40) % 20])
     assert sorted(missing_marks(values.astype(float)), key=float) == marks
+    assert missing_marks(np.append(5.0 + np.arange(40) % 20, 999.0)) == [], "it stands once"
     # An age of 99 beside one of 98 is none.
     assert missing_marks(np.repeat(np.arange(20.0, 100.0), 2)) == []
 

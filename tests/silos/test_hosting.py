@@ -16,6 +16,7 @@ from three_silos import SIZES, federation_keys, seeded_key
 
 from silodp.config.errors import ConfigError
 from silodp.own_data.federated import write_model
+from silodp.own_data.released_model import load_model
 from silodp.silos.hosting import Host
 from silodp.silos.silo import PunctualReplies
 from silodp.silos.taking_part import Participation, membership
@@ -216,6 +217,11 @@ def test_the_card_says_who_replied_and_promises_for_those_that_came(tmp_path, si
     _, _, host = hosted(agreed, silos_of(agreed), gone={"west": 3, "east": 0})
     weights = torch.zeros(1, host.plan.size)
     write_model(host, weights, weights, tmp_path, lambda value: f"{value:.3g}")
+    # Where each silo has its own model, its file has it.
+    models = torch.arange(3.0)[None, :, None].expand(1, 3, host.plan.size)
+    write_model(host, models, weights, tmp_path, lambda value: f"{value:.3g}")
+    found = {name: set(load_model(tmp_path / f"model-{name}.npz").weights) for name in host.plan.names}
+    assert found == {name: {float(place)} for place, name in enumerate(host.plan.names)}
     rows = [line for line in (tmp_path / "card.md").read_text().splitlines() if line.startswith("| ")]
     assert rows[2:] == [
         "| north | 40 | 4 (declared 4) | 0.0001 | 4 of 4 rounds |",

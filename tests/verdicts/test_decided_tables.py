@@ -160,7 +160,8 @@ def test_power_is_the_level_at_0_and_grows_with_the_truth(tmp_path):
     of = part(tmp_path)
     trials = np.arange(CHOOSING)
     values = np.array([-1.0, 1.0, -1.0, 1.0])[trials, None, None] * [[[0.02], [0.02]]]
-    table = [rows("local_sgd", 0.3 + values).assign(side="local_sgd")]
+    # The pilot's spread counts and its mean does not.
+    table = [rows("local_sgd", 0.35 + values).assign(side="local_sgd")]
     table.append(rows("minibatch_sgd", 0.3 - values).assign(side="minibatch_sgd"))
     write_parquet(pd.concat(table), of.trials_folder / "pilot.parquet")
     found = {row["truth"]: row for row in plan_rows([of], 0.05, {})}

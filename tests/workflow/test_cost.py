@@ -112,10 +112,15 @@ def test_cost_and_doctor_print_what_they_measure(capsys, tmp_path, monkeypatch):
     for name in ("XDG_CACHE_HOME", "SILODP_DATA_CACHE", "MPLCONFIGDIR"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
+    monkeypatch.setattr(shutil, "which", {"sinfo": "/somewhere/sinfo"}.get)
     assert main(["doctor"]) == 1
     text = capsys.readouterr().out
     assert "BAD home             not writable: Not a directory" in text
     assert str(tmp_path) not in text
+    assert "ok  Slurm            /somewhere/sinfo" in text
+    monkeypatch.setattr(shutil, "which", {}.get)
+    assert main(["doctor"]) == 1
+    assert "no  Slurm            no sinfo" in capsys.readouterr().out
 
 
 def test_machine_is_measured_by_one_thread_and_processor_time(monkeypatch):

@@ -23,6 +23,20 @@ def exact_delta(epsilon: float, ratio: float) -> float:
     return norm.cdf(ratio / 2 - epsilon / ratio) - exp(epsilon + norm.logcdf(-ratio / 2 - epsilon / ratio))
 
 
+SAMPLED = [key for key, of in THEOREMS.items() if {"N", "M", "upsilon"} <= {*of.example} and "nonconvex" in key]
+
+
+@pytest.mark.parametrize("key", SAMPLED)
+@pytest.mark.parametrize("N", [1, 7])
+def test_silos_that_all_answer_bring_no_variance_even_a_single_one(key, N):
+    point = {**THEOREMS[key].example, "N": N, "M": N}
+    try:
+        found = [value(key, **point | {"upsilon": upsilon}) for upsilon in (0.0, 9.0)]
+    except AssumptionError:
+        pytest.skip("the theorem asks for more silos")
+    assert found[0] == found[1] < np.inf
+
+
 @settings(max_examples=50, deadline=None)
 @given(delta=st.floats(1e-12, 0.4), share=st.floats(0.001, 1.0))
 def test_short_conversion_and_its_gaussian_hold_on_their_whole_domain(delta, share):

@@ -17,7 +17,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from silodp.experiments.validation import load
-from silodp.own_data.study import CALIBRATION_BINS, Trials, baselines, chosen_rows, probabilities, score_model, study
+from silodp.own_data.study import (
+    CALIBRATION_BINS,
+    Trials,
+    _json_value,
+    baselines,
+    chosen_rows,
+    probabilities,
+    score_model,
+    study,
+)
 from silodp.partition.experiment_data import dataset_of
 from silodp.partition.trial_data import partition_and_measure, prepare
 
@@ -206,3 +215,10 @@ def test_a_study_says_what_its_records_are(found):
     assert [one["name"] for one in said["models"]] == names
     pairs = itertools.pairwise([one.get("epsilon") for one in said["models"][3:]])
     assert all(a == b == 4.0 for a, b in pairs)
+
+
+def test_a_study_is_written_in_numbers_that_json_has():
+    said = {"a": [np.float64(np.inf), {"b": np.int64(3)}], "c": np.float64(0.5), "d": "x"}
+    written = _json_value(said)
+    assert written == {"a": [None, {"b": 3}], "c": 0.5, "d": "x"}
+    assert [type(written["a"][1]["b"]), type(written["c"])] == [int, float]

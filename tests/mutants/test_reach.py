@@ -10,6 +10,8 @@ sys.path.insert(0, str(ROOT / "tests" / "mutants"))
 from drawn import changes
 from reach import MODULE, NAME, mark, read_reached, statement_line
 
+sys.path.pop(0)  # another `run` is in benchmarks
+
 SOURCE = """
 TOP = 1
 

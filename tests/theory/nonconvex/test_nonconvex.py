@@ -30,11 +30,7 @@ SAMPLED = [key for key, of in THEOREMS.items() if {"N", "M", "upsilon"} <= {*of.
 @pytest.mark.parametrize("N", [1, 7])
 def test_silos_that_all_answer_bring_no_variance_even_a_single_one(key, N):
     point = {**THEOREMS[key].example, "N": N, "M": N}
-    try:
-        found = [value(key, **point | {"upsilon": upsilon}) for upsilon in (0.0, 9.0)]
-    except AssumptionError:
-        pytest.skip("the theorem asks for more silos")
-    assert found[0] == found[1] < np.inf
+    assert value(key, **point | {"upsilon": 0.0}) == value(key, **point | {"upsilon": 9.0}) < np.inf
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,5 +1,6 @@
 """The line: mutual TLS with pinned certificates, and what a stranger's certificate gets."""
 
+import asyncio
 import contextlib
 import itertools
 import socket
@@ -94,6 +95,13 @@ def test_strangers_and_wrong_coordinators_get_no_line(tmp_path):
         assert came == []
     finally:
         lines.end(bytes(32))
+
+
+def test_lines_that_end_leave_no_loop_open(tmp_path, monkeypatch):
+    loops, make = [], asyncio.new_event_loop
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(make()) or loops[-1])
+    opened_lines(f"unix:{tmp_path}/line", {0: "a"}, {}, 4, []).end(None)
+    assert [loop.is_closed() for loop in loops] == [True]
 
 
 def test_a_message_may_have_two_points_and_a_kibibyte():

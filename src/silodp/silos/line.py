@@ -61,7 +61,8 @@ class Lines:
         # Silo → its open stream, and what ends it.
         self._lines: dict[int, tuple[Any, asyncio.Event]] = {}
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
         self._run(self._start(address, "\n".join(silos.values()).encode(), key, certificate, size))
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -154,6 +155,8 @@ class Lines:
         """Tell every silo that the run is over, with the model's SHA-256, and close; without it, close alone."""
         self._run(self._end(last))
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     async def _end(self, last: bytes | None) -> None:
         async def tell(context: Any, ended: asyncio.Event) -> None:

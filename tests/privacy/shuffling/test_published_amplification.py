@@ -5,7 +5,7 @@ import pytest
 from published import STEPS
 from small import ROOT
 
-from silodp.jobs import checkins_figure_2
+from silodp.jobs import checkins, checkins_figure_2
 from silodp.jobs.__main__ import main as run_job
 
 PUBLISHED = ROOT / "results" / "published"
@@ -19,6 +19,14 @@ def test_rows_of_figure_2_are_those_of_the_published_table(step, tmp_path, monke
     published = pd.read_csv(PUBLISHED / "checkins" / "figure_2.csv")
     wanted = published[published["epsilon0"].isin(asked)].reset_index(drop=True)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "made.csv"), wanted, rtol=1e-7)
+
+
+def test_axes_are_those_of_the_published_tables():
+    figure, trained = (pd.read_csv(PUBLISHED / f"checkins/{name}.csv") for name in ("figure_2", "mnist_logistic"))
+    assert tuple(figure["epsilon0"].unique()) == checkins_figure_2.EPSILON0
+    assert tuple(figure["reports"].unique()) == checkins_figure_2.CLIENTS
+    assert tuple(trained["epsilon"].dropna().unique()) == checkins.EPSILONS
+    assert {*figure["delta"], *trained["delta"].dropna()} == {checkins.DELTA, checkins_figure_2.DELTA}
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from published import one_in_five
 from small import ROOT
 
 from silodp.streams import Streams
@@ -33,6 +32,8 @@ TRAINED = set(CHECKS) - {"figure_3", "table_1"}
 # What these go over is cut to what takes seconds.
 CUT = {"rounds_to_target": ["BETAS"], "upper_bounds": ["EPSILONS"], "trust_models": ["SILOS"]}
 CUT |= {"participation": ["CASES", "SILOS"]}
+# Measured for five seconds and more.
+LONG = {"rates_convex", "rates_nonconvex", "svrg_against_sgd", "upper_bounds"}
 KEY, NUMBERS = ["theorem", "parameter", "value", "form"], ["lower", "upper", "formula"]
 
 
@@ -49,7 +50,7 @@ def rows_at_no_risk(sweep, streams):
     return sweep_rows(dataclasses.replace(sweep, sample=lambda _: np.zeros(8)), streams)
 
 
-@pytest.mark.parametrize("check", one_in_five(map(pytest.param, sorted(set(CHECKS) - UNREACHED))))
+@pytest.mark.parametrize("check", sorted(set(CHECKS) - UNREACHED))
 def test_bounds_are_those_of_the_published_table(check, monkeypatch):
     if check in LARGE:
         monkeypatch.setattr(f"silodp.verdicts.checks.{check}.sweep_rows", rows_at_no_risk)
@@ -70,7 +71,11 @@ def first_row(sweep, streams):
     return [row(sweep.theorem, name, float(value), mean_interval(sweep.sample(value)), None, form=sweep.form)]
 
 
-PARTS = one_in_five(pytest.param(check, CUT.get(check, [])) for check in CHECKS if check in TRAINED)
+PARTS = [
+    pytest.param(check, CUT.get(check, []), marks=[pytest.mark.slow] * (check in LONG))
+    for check in CHECKS
+    if check in TRAINED
+]
 WHOLE = pytest.param("participation", [], marks=pytest.mark.slow)
 
 

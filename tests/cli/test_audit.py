@@ -24,6 +24,20 @@ def test_an_algorithm_is_audited_at_each_claim(capsys, tmp_path):
     assert len(table) == 2
 
 
+def test_a_publications_experiment_is_audited_at_the_sizes_that_its_table_has(tmp_path, monkeypatch):
+    seen = []
+
+    def rows(run, name, config, sizes):
+        seen.append((name, sizes))
+        return pd.DataFrame({"experiment": [name], "mechanism": [AS_PLANNED]})
+
+    monkeypatch.setattr("silodp.cli.audit.audit_rows", rows)
+    path, published = tmp_path / "audit.csv", Path("results/published")
+    assert main(["audit", str(published), "insurance_linear", "--output", str(path)]) == 0
+    assert seen == [("insurance_linear", [106] * 10)]
+    assert pd.read_csv(path)["experiment"].tolist() == ["insurance_linear"]
+
+
 @pytest.mark.slow
 def test_an_option_reaches_the_algorithm(capsys):
     """q = 3 of 3 rounds: one fresh gradient, two differences."""

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import stat
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -191,6 +192,14 @@ def test_a_full_disk_is_one_line(tmp_path, capsys):
         words = [f"run_file={SMOKE}", "listings=", f"output={tmp_path / 'provenance.json'}"]
         assert run_job(["provenance", *words]) == 1
     assert "File too large" in error_line(capsys)
+
+
+def test_standard_output_on_a_full_disk_is_one_line():
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "silodp", "--version"]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "silodp: standard output: No space left on device: must be writable\n"
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])

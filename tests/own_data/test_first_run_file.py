@@ -91,6 +91,7 @@ def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
         (["--silo", "note"], {}, "no silo has 20 records"),
         (["--type", "clinic=number"], {}, "no column is called 'clinic'"),
         (["--missing-word", "clinic=a"], {}, "no column is called 'clinic'"),
+        *((["--type", word], {}, f"--type: {word}: must be COLUMN=WORD") for word in ("age", "=number", "age=")),
     ):
         code, _, error = init(*words, **more)
         assert (code, error.count("\n")) == (2, 1)

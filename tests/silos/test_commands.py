@@ -143,6 +143,30 @@ def test_joins_that_get_no_question_cost_nothing_and_a_spent_budget_refuses(silo
     assert charges(silo) == 2
 
 
+def test_a_check_says_what_a_run_then_sends_and_charges(silo, capsys):
+    def said():
+        assert main(["silo", "check", str(silo)]) == 0
+        text = capsys.readouterr().out
+        sent = re.search(r"would leave: (\d+) messages of (\d+) numbers, (\d+) bytes", text)
+        return [int(number) for number in sent.groups()], *re.search(r"= (\S+) before, (\S+) after", text).groups()
+
+    agreed = silo.parent / "federation.yaml"
+    keys = yaml.safe_load(agreed.read_text())
+    for entry in keys["silos"].values():
+        entry["certificate"] = ""
+    agreed.write_text(yaml.safe_dump(keys | {"coordinator": {"address": "unix:/nowhere"}}))
+    part = Participation(silo, f"unix:{silo.parent}/line")
+    (messages, numbers, sent), before, after = said()
+    with membership(part, b"c" * 32, again=False) as member:
+        replies = [member.reply(question(member, slot)) for slot in range(len(part.plan.slots[part.number]))]
+    assert (messages, numbers, sent) == (len(replies), part.plan.size, sum(map(len, replies)))
+    with opened(part.ledger) as ledger:
+        total = federate.rounded(ledger.total()[0], "up")
+    assert (before, after) == ("0", total)
+    assert main(["silo", "budget", str(silo), "--raise", "20"]) == 0
+    assert said()[1] == total
+
+
 def test_the_first_question_that_is_wholly_right_is_charged_before_its_slots_line(silo, monkeypatch):
     part, seen = Participation(silo, f"unix:{silo.parent}/line"), []
     with membership(part, b"c" * 32, again=False) as member:

@@ -120,6 +120,23 @@ def test_nobody_trains_and_is_tested_with_silos_of_a_column_or_cut(loaded):
             assert not {*data.person[part.train_records()]} & {*data.person[np.concatenate(part.test)]}
 
 
+@pytest.mark.parametrize(
+    ("silos", "settings", "wanted"),
+    [
+        ({"scheme": "by_class"}, [{"M": 2, "R": 5}], (2, 4)),
+        ({"scheme": "iid", "count": 3}, [{"M": 3, "R": 5}], (3, 4)),
+        ({"scheme": "iid", "count": 6}, [{"M": 6, "R": 5}], (4, 4)),
+    ],
+)
+def test_a_person_may_lie_in_as_many_silos_as_are_cut_or_as_they_have_records(loaded, silos, settings, wanted):
+    resolved = loaded(dataset={"silo": None, "person": "person", "person_limit": 4}, silos=silos, settings=settings)
+    config = resolved.experiments["patients"]
+    person = np.arange(len(dataset_of(config).load().y)) // 4
+    frame = pd.read_csv("patients.csv").assign(person=person)
+    frame.to_csv("patients.csv", index=False)
+    assert dataset_of(config).person_spread == wanted
+
+
 def test_a_silo_whose_persons_all_train_is_refused_by_name(loaded):
     resolved = loaded({"North": 100, "South": 40, "Alone": 22}, dataset={"person": "person"})
     config = resolved.experiments["patients"]
@@ -140,6 +157,8 @@ def test_dirichlet_silos_depend_on_the_records_alone_and_differ_more_with_a_smal
     # Of a target each tenth of the records is a class.
     target = np.random.default_rng(1).permutation(400)
     np.testing.assert_array_equal(dirichlet(target, None, 4, 0.5), dirichlet(target // 40, 10, 4, 0.5))
+    # Two records are enough.
+    assert np.bincount(dirichlet(np.arange(4) % 2, 2, 2, 50.0)).tolist() == [2, 2]
     with pytest.raises(ConfigError, match="must be fewer silos, or a larger alpha"):
         dirichlet(np.arange(6) % 2, 2, 6, 0.01)
 

@@ -1,0 +1,26 @@
+"""`silodp ledger`: each action takes the options that it needs and no others."""
+
+import pytest
+
+from silodp.cli import main
+from silodp.silos.ledger import Ledger
+
+OPTIONS = {"show": set(), "budget": {"--epsilon"}, "repair": {"--epsilon", "--delta"}}
+
+
+@pytest.mark.parametrize("action", OPTIONS)
+@pytest.mark.parametrize("given", [(), ("--epsilon",), ("--delta",), ("--epsilon", "--delta")])
+def test_an_action_takes_its_options_and_no_others(action, given, tmp_path, capsys):
+    words = [part for option in given for part in (option, {"--epsilon": "3", "--delta": "1e-6"}[option])]
+    code, said = main(["ledger", action, str(tmp_path), *words]), capsys.readouterr()
+    wrong = {option for option in ("--epsilon", "--delta") if (option in given) != (option in OPTIONS[action])}
+    if wrong or action == "repair":
+        (told,) = said.err.splitlines()
+        assert code == 2
+        assert any(f"{option}: must be" in told and f"with {action}" in told for option in wrong) == bool(wrong)
+        assert ("nothing to repair" in told) != bool(wrong)
+        assert Ledger(tmp_path).budget is None
+        return
+    assert code == 0
+    assert Ledger(tmp_path).budget == (3 if action == "budget" else None)
+    assert said.out.endswith("budget 3\n" if action == "budget" else "no budget\n")

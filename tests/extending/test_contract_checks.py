@@ -1,0 +1,155 @@
+"""What a registered entry lacks is named: a fault is told by the check that it belongs to, in its own words."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from toy_sign import ToySign
+
+from silodp.algorithms.base import State
+from silodp.datasets.base import Data, Dataset
+from silodp.extending.contract import results
+
+X, Y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
+GOOD = Dataset(
+    "toy", "Toy", "classification", True, "none", "nobody", 10, 2, lambda files: Data(X, Y, 2), (5, 5), (1, 2)
+)
+TARGETS = replace(GOOD, task="regression", class_counts=None, test_counts=None)
+
+
+def told(entry):
+    return {check: said for check, said in results(entry) if said}
+
+
+def holding(dataset, *data):
+    return replace(dataset, loader=lambda files: Data(*data))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "check", "said"),
+    [
+        *(
+            (replace(GOOD, **{name: ""}), "declared", f"{name}: must be given")
+            for name in ("title", "licence", "citation")
+        ),
+        (replace(GOOD, task="regression"), "declared", "class_counts: for classification, and only"),
+        (replace(GOOD, class_counts=None), "declared", "class_counts: for classification, and only"),
+        (replace(GOOD, class_counts=(5, 6)), "declared", "class_counts: must add up to the records"),
+        (replace(GOOD, records=9), "records", "records: 10 are there: must be 9"),
+        (replace(GOOD, features=3), "records", "features: 2 are there: must be 3"),
+        (holding(GOOD, np.where(X == 3, np.inf, X), Y, 2), "records", "x: must be finite"),
+        (holding(GOOD, X, np.minimum(np.arange(10), 1), 2), "records", "class_counts: (1, 9) are there"),
+        (holding(GOOD, X, Y, 3), "records", "class_counts: (5, 5) are there"),
+        (holding(TARGETS, X, Y * np.nan, None), "records", "y: must be finite targets, classes None"),
+        (holding(TARGETS, X, Y * 1.0, 2), "records", "y: must be finite targets, classes None"),
+        (
+            replace(GOOD, loader=lambda files: Data(np.random.default_rng().normal(size=(10, 2)), Y, 2)),
+            "records",
+            "loader: must give the same records every time",
+        ),
+        (
+            replace(TARGETS, loader=lambda files: Data(X, np.random.default_rng().normal(size=10), None)),
+            "records",
+            "loader: must give the same records every time",
+        ),
+    ],
+)
+def test_a_fault_of_a_data_set_is_told(dataset, check, said):
+    assert told(dataset)[check].startswith(said)
+
+
+def test_data_sets_without_fault_pass():
+    for dataset in (GOOD, replace(GOOD, test_counts=None), holding(TARGETS, X, Y * 0.5, None)):
+        assert told(dataset) == {}
+    pictures = replace(GOOD, images=True, features=12)
+    assert told(holding(pictures, np.zeros((10, 3, 2, 2)), Y, 2)) == {}
+
+
+class OfAnother(ToySign):
+    def plan(self, budget):
+        return replace(super().plan(budget), algorithm="another")
+
+
+class Silent(ToySign):
+    def plan(self, budget):
+        return replace(super().plan(budget), releases=())
+
+
+class WithoutBudget(ToySign):
+    def plan(self, budget):
+        return super().plan(replace(budget, epsilon=None))
+
+
+class HalfBare(ToySign):
+    def plan(self, budget):
+        plan = super().plan(budget)
+        return replace(plan, releases=(*plan.releases, replace(plan.releases[0], kind="more", noise=0.0)))
+
+
+class AlwaysNoisy(ToySign):
+    def plan(self, budget):
+        return super().plan(budget if budget.epsilon else replace(budget, epsilon=1.0))
+
+
+@dataclass(frozen=True)
+class Twice(State):
+    more: object = None
+
+
+class Changing(ToySign):
+    def round(self, r, state, federation):
+        after = super().round(r, state, federation)
+        return Twice(after.w, after.w)
+
+
+class Growing(ToySign):
+    def start(self, weights):
+        return Twice(weights)
+
+    def round(self, r, state, federation):
+        return Twice(super().round(r, state, federation).w, state.w)
+
+
+class Flat(ToySign):
+    def round(self, r, state, federation):
+        return State(super().round(r, state, federation).w[:, :1])
+
+
+class Endless(ToySign):
+    def round(self, r, state, federation):
+        return State(super().round(r, state, federation).w / 0)
+
+
+class One(ToySign):
+    def output(self, state):
+        return state.w[:1]
+
+
+class Still(ToySign):
+    def round(self, r, state, federation):
+        super().round(r, state, federation)
+        return state
+
+
+@pytest.mark.parametrize(
+    ("kind", "check", "said"),
+    [
+        (OfAnother, "plan", "the plan is of 'another': must be of 'toy_sign'"),
+        (Silent, "plan", "the plan must release something, with noise"),
+        (WithoutBudget, "plan", "the plan must release something, with noise"),
+        (HalfBare, "plan", "every release of the plan must have noise at a finite epsilon"),
+        (AlwaysNoisy, "plan", "without epsilon the plan must have no noise"),
+        (Changing, "states", "round must give a state of the same class as start"),
+        (Growing, "states", "a state must keep the same tensors from round to round"),
+        (Flat, "states", "linear: w is (3, 1): must be (G, d) = (3, 4), or (G, N, d)"),
+        (Endless, "states", "linear: w is not finite after round 0"),
+        (One, "states", "output must give one model for each point, (G, d)"),
+        (Still, "states", "noise must change the model"),
+    ],
+)
+def test_a_fault_of_an_algorithm_is_told(kind, check, said):
+    assert told(kind).get(check, "").startswith(said)
+
+
+def test_an_algorithm_without_fault_passes():
+    assert told(ToySign) == {}

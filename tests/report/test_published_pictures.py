@@ -1,4 +1,4 @@
-"""The page and the figures that are published are what today's code makes of the published tables."""
+"""The published page and figures are what today's code makes of their tables; `make figures report` renews them."""
 
 import base64
 import gzip

@@ -119,7 +119,8 @@ def test_a_person_column_is_counted(init, tmp_path):
 
 def test_what_a_file_hides_is_named(init, tmp_path):
     more = {"patient_nr": ROW % 7, "code": ROW * 3 + 11, "age": np.where(ROW == 5, 1e6, 20 + ROW % 60), "ward": ROW % 2}
-    more |= {"leak": (ROW % 4 == 0) * 1, "who": np.where(ROW < 29, 10, ROW // 30), "weight": np.where(ROW == 8, "?", (ROW % 50).astype(str))}
+    more |= {"leak": (ROW % 4 == 0) * 1, "who": np.where(ROW < 29, 10, ROW // 30)}
+    more |= {"weight": np.where(ROW == 8, "?", (ROW % 50).astype(str))}
     more |= {"pulse": np.where(ROW % 9 == 0, -999, 60 + ROW % 40), "grade": np.where(ROW % 9 == 0, 9, ROW % 9)}
     code, said, error = init("--person", "who", "--person-limit", "29", "--missing", "mean", "--silos", "3", **more)
     assert code == 0, error

@@ -51,7 +51,7 @@ def test_digit_pairs_of_the_papers() -> None:
         assert (len(train), len(test)) == (1238, 310)
         assert [np.sum(y[train] == digit) for digit in pair] == [619, 619]
         assert set(y[test]) == set(pair)
-        assert (np.diff(train) > 0).all() and (np.diff(test) > 0).all(), "as in the data's order"
+        assert all((np.diff(side) > 0).all() for side in (train, test)), "as in the data's order"
     assert not np.intersect1d(result.train_records(), np.concatenate(result.test)).size
     assert sharing(result) == 5
     assert multiplicity(result) == 1

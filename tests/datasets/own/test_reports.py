@@ -23,8 +23,8 @@ NUMBERS = column(*map(str, PLACES))
 # Text → what is said of column x: type and values, features of two records, a note, or an error.
 REPORTS = {
     "dates, day and month": [column("03/04/2024", "13/04/2024"), column("31-12-2023", "03-04-2024"), "dates or times"],
-    "dates told": [column("20241231", "20240101"), column("2021", "2021-03-04"), column("01-Mar-2024", "2-Apr-24"), "date"],
-    "times told": [column("7:30", "23:59"), "date"],
+    "dates told": [column("20241231", "20240101"), column("01-Mar-2024", "2-Apr-24"), column("7:30", "23:59"), "date"],
+    "a year among dates": [column("2021", "2021-03-04"), "date"],
     "decimal comma": [column("1,5", "2.500,5", "3,5", separator=";"), column('"1,5"', '"2500,5"'), "[1.5, 2500.5]"],
     "decimal comma without quotes": [column("1,5"), column("1,5;"), "each row have as many cells"],
     "thousands": [column('"1,200"', "950"), column("1.200", "950", separator=";"), "can be read in two ways"],

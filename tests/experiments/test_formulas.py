@@ -2,9 +2,12 @@
 
 import math
 
+import pandas as pd
 import pytest
+from small import ROOT
 
 from silodp.experiments.formulas import PAPERS, RECORDS, formula_rows
+from silodp.files import write_csv
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.report.figures.delivered_vs_claimed import draw_formulas
 
@@ -12,6 +15,12 @@ from silodp.report.figures.delivered_vs_claimed import draw_formulas
 @pytest.fixture(scope="module")
 def rows():
     return formula_rows()
+
+
+def test_rows_are_those_of_the_published_table(rows, tmp_path):
+    write_csv(rows, tmp_path / "made.csv")
+    published = pd.read_csv(ROOT / "results/published/formulas.csv")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "made.csv"), published, rtol=1e-7)
 
 
 def of(rows, paper, formula):

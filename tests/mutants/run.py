@@ -207,7 +207,7 @@ class Copy:
                 shutil.copy2(ROOT / name, folder / name)
 
     def outcome(self, words: Sequence[str], seconds: float | None = None) -> tuple[str, str]:
-        """What pytest says, killed also where tests cannot be collected, and the test that failed."""
+        """What pytest says, killed also where it cannot begin or collect, and the test that failed."""
         felt = self.folder / "felt"
         felt.unlink(missing_ok=True)
         process = self.context.Process(target=run_pytest, args=(self.folder, words))
@@ -217,7 +217,7 @@ class Copy:
             os.killpg(process.pid or 0, signal.SIGKILL)
             process.join()
             return "out of time", ""
-        said = {0: "survived", 1: "killed", 2: "killed", 5: "survived"}.get(
+        said = {0: "survived", 1: "killed", 2: "killed", 4: "killed", 5: "survived"}.get(
             process.exitcode or 0, f"error {process.exitcode}"
         )
         return said, felt.read_text(encoding="utf-8") if felt.exists() else ""

@@ -139,6 +139,14 @@ def test_every_file_of_every_run_has_a_kind(tmp_path):
     assert not any(fate_of(name) for name in ("notes.txt", "trials/notes.txt", "thesis/a.csv", "config.yaml"))
 
 
+@pytest.mark.parametrize("name", ["published", "published-protocols"])
+def test_a_publication_holds_the_figures_that_its_plan_names(name):
+    folder = ROOT / "results" / name
+    plan = RunPlan(load(folder / "config.json"), folder=str(folder))
+    named = {file for file in (*plan.files("figures"), *plan.other_figures()) if file.endswith(".svg")}
+    assert named == {str(path) for path in folder.rglob("*.svg")}
+
+
 def test_what_was_kept_before_is_kept():
     """Tables stay as published, figures and pages are made again, decided tables stay beside them."""
     fates = {name: fate_of(name) for name in present(ROOT / "results" / "published")}

@@ -46,6 +46,14 @@ def test_every_comparison_is_a_point_of_its_setting_and_colours_tell_outcomes():
     assert any("within the margin of 0.005\n" in text for text in legend)
 
 
+def test_a_margin_is_told_where_any_data_set_has_one():
+    for margins, told in (((0.0, 0.005), True), ((0.005, 0.005), True), ((0.0, 0.0), False)):
+        rows = comparisons()
+        figure = paired_differences(rows.assign(margin=[margins[M == 12] for M in rows["M"]]), title="t")
+        legend = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert any(text.startswith("grey: within the margin of ") for text in legend) == told
+
+
 def test_text_stays_on_the_page_and_panels_off_each_other():
     figure = paired_differences(comparisons([(M, 25) for M in range(2, 9)]), title="t")
     figure.canvas.draw()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from small import DTYPES, KINKED_CASES, MODEL_CASES, TOLERANCE
 
 from silodp.models import MODELS
+from silodp.models.base import within_reach
 
 ALL_CASES = MODEL_CASES | KINKED_CASES
 # Label and loss of an output of 1,000; models with an output for each class have −1,000 for the others.
@@ -125,6 +126,19 @@ def test_errors_count_wrong_classes_or_square_deviations(name):
             else:
                 losses = [float(case.loss(weights[g], x[i], torch.tensor(c))) for c in range(case.classes)]
                 assert float(errors[g, i]) == float(np.argmin(losses) != int(y[i]))
+
+
+@pytest.mark.parametrize("number", [1e153, -1e153])
+@pytest.mark.parametrize("where", ["x", "y", "weights"])
+def test_a_number_of_either_sign_may_be_out_of_a_kernels_reach(where, number):
+    parts = {"x": torch.ones(3, 2), "y": torch.ones(3), "weights": torch.ones(1, 2)}
+    parts = {name: part.double() for name, part in parts.items()}
+    clip = torch.ones(1, dtype=torch.float64)
+    assert within_reach(*parts.values(), clip, 2).all()
+    parts[where].view(-1)[0] = number
+    assert not within_reach(*parts.values(), clip, 2).any()
+    for wider in (1e10, torch.inf):
+        assert within_reach(*parts.values(), wider * clip, 2).all()
 
 
 @pytest.mark.parametrize("name", MODEL_CASES)

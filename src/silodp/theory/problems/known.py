@@ -165,7 +165,7 @@ class HingeOnBall(_Margin):
         α.
         """
         count = len(records)
-        best = Optimum(np.zeros(self.d), float(self.losses(np.zeros(self.d), records).mean()), np.inf)
+        best = np.zeros(self.d), float(self.losses(np.zeros(self.d), records).mean())
         alpha, lower = np.full(count, 0.5), 0.0  # hinge losses are never below 0
         for smoothing in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
 
@@ -181,9 +181,9 @@ class HingeOnBall(_Margin):
             lower = max(lower, float(alpha.mean() - self.D * np.linalg.norm(v)))
             w = project(self.D * v / np.sqrt(v @ v + smoothing**2), self.D)
             value = float(self.losses(w, records).mean())
-            if value <= best.value:
-                best = Optimum(w, value, max(value - lower, 0.0))
-        return Optimum(best.w, best.value, max(best.value - lower, 0.0))
+            if value <= best[1]:
+                best = w, value
+        return Optimum(*best, max(best[1] - lower, 0.0))
 
 
 @dataclass(frozen=True)

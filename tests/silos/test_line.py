@@ -186,6 +186,31 @@ def test_a_second_question_waits_for_its_turn(tmp_path):
     thread.join(20)
 
 
+def test_a_silo_whose_line_breaks_at_a_question_is_asked_again_on_its_next_line(tmp_path):
+    address, asked = f"unix:{tmp_path}/line", []
+    lines = opened_lines(address, {0: "north"}, {}, 4, [])
+
+    def reply(question):
+        asked.append(question)
+        if len(asked) == 1:
+            raise ConnectionError
+        return b"r" * 72
+
+    def dial():
+        words = (address, "north", None, 4, lambda greeting: HELLO_BYTES, reply, 30, 30)
+        with contextlib.suppress(ConnectionError):
+            join(*words)
+        join(*words)
+
+    thread = threading.Thread(target=dial, daemon=True)
+    thread.start()
+    assert lines.wait(1, 20) == [0]
+    assert lines.ask(0, b"q" * 72, 20) == b"r" * 72
+    assert asked == [b"q" * 72] * 2
+    lines.end(None)
+    thread.join(20)
+
+
 def open_call(address, name, messages):
     """A silo's stream as it may be written by anybody who has its certificate, here its socket."""
     channel = grpc.insecure_channel(address)

@@ -15,7 +15,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli.reference import reference_text, schema_text
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Grid
-from silodp.config.loading import known_experiments
+from silodp.config.loading import file_and_part, known_experiments
 from silodp.config.readings import Readings
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
@@ -232,3 +232,11 @@ def test_the_committed_files_name_the_schema_which_allows_them_and_no_unknown_ke
         content = yaml.safe_load(path.read_text())
         assert validator.is_valid(content), path
         assert not validator.is_valid(content | {"epsilom": [1]}), path
+
+
+def test_a_file_comes_before_a_part_of_its_name_and_the_longest_file_before_others(tmp_path):
+    path = tmp_path / "a-b-c.yaml"
+    assert file_and_part(path) == (path, "")
+    for name, found in (("a", ("a", "b-c")), ("a-b", ("a-b", "c")), ("a-b-c", ("a-b-c", ""))):
+        (tmp_path / f"{name}.yaml").touch()
+        assert file_and_part(path) == (tmp_path / f"{found[0]}.yaml", found[1])

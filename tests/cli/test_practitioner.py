@@ -39,6 +39,11 @@ def test_epsilon_of_minibatch_sgd(capsys):
     assert values["accountant"]
 
 
+def test_an_epsilon_far_below_1_has_both_ends(capsys):
+    values = answer(capsys, "epsilon", "--algorithm", "minibatch_sgd", *RUN, "--sigma", "3", "--clip", "2")
+    assert 0 < values["lower"] <= values["delivered_epsilon"] < 0.1
+
+
 def test_a_claim_is_kept_violated_or_not_certified(capsys):
     run = ["epsilon", "--algorithm", "minibatch_sgd", *RUN, "--sigma", "0.03", "--clip", "2"]
     ends = answer(capsys, *run)

@@ -240,3 +240,8 @@ def test_a_file_comes_before_a_part_of_its_name_and_the_longest_file_before_othe
     for name, found in (("a", ("a", "b-c")), ("a-b", ("a-b", "c")), ("a-b-c", ("a-b-c", ""))):
         (tmp_path / f"{name}.yaml").touch()
         assert file_and_part(path) == (tmp_path / f"{found[0]}.yaml", found[1])
+
+
+def test_a_key_that_a_whole_section_lacks_is_missing_in_the_file_of_the_section(root):
+    said = message(root, overriding(stepsizes={"low": -1, "points": 2}))
+    assert "run.yaml: experiments.cancer.stepsizes.high: missing" in said

@@ -128,6 +128,16 @@ def test_what_is_wrong_with_a_plugin_is_one_line(root, text, said):
     assert "run.yaml: plugins[0]: 'mine.py': " in found
 
 
+def test_a_plugin_is_made_once_for_what_it_holds(root):
+    made = []
+    for end in ("", "", "# more\n"):
+        (root / "config" / "toy_sign.py").write_text(TOY.read_text() + end)
+        load(write(root, toy()), root)
+        made.append(ALGORITHMS["toy_sign"])
+    assert made[0] is made[1]
+    assert made[1] is not made[2]
+
+
 def test_two_plugins_of_one_name_are_refused(root):
     (root / "config" / "other.py").write_text(TOY.read_text())
     assert "plugins[1]: 'other.py': algorithm toy_sign: " in message(root, toy(["toy_sign.py", "other.py"]))

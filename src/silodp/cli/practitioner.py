@@ -191,8 +191,7 @@ def _refuse_other_options(mode: str, *kept: str) -> None:
 
 def _bounds(plan: PrivacyPlan) -> dict[str, Any]:
     result = ends([plan])
-    # Whatever is claimed, the lower end is wanted.
-    lower = refuting_epsilon(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
+    lower = refuting_epsilon(plan, result, everyone=True)
     return {
         "delivered_epsilon": result.upper,
         "lower": lower,

@@ -20,9 +20,9 @@ def test_in_short_phases_iterates_follow_a_part_of_a_fresh_gradients_error(monke
     assert found / (problem.d * point.sigma1**2 / 16) == pytest.approx(share, abs=0.05)
 
 
-def test_without_a_penalty_the_gradient_mapping_is_the_gradient(monkeypatch):
-    """Proximal steps at a vanishing weight of the l1 norm; half of it moves the mapping by little."""
-    context, problem = Context(Streams(0), "smoke"), SmoothNonconvex(4)
+def test_without_a_penalty_the_gradient_mapping_is_the_gradient():
+    """At η = 1/(2β) = 2, so that a step and its inverse differ."""
+    context, problem = Context(Streams(0), "smoke"), SmoothNonconvex(8)
     point = spider_runs.spider_point(context, problem, n=400, M=4, epsilon=2.0, delta=1e-6)
     plain, penalised = (spider_runs.spider_gradients(context, problem, point, 4, 2, l1=l1) for l1 in (0.0, 1e-9))
     assert penalised == pytest.approx(plain, rel=1e-6)

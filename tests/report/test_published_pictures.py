@@ -1,4 +1,4 @@
-"""The published page and figures are what today's code makes of their tables; `make figures report` renews them."""
+"""The published page and figures are what today's code makes of their tables; `make report` renews them."""
 
 import base64
 import gzip

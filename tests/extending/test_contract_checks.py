@@ -9,6 +9,7 @@ from toy_sign import ToySign
 from silodp.algorithms.base import State
 from silodp.datasets.base import Data, Dataset
 from silodp.extending.contract import results
+from silodp.privacy.plan import Budget
 
 X, Y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
 GOOD = Dataset(
@@ -40,7 +41,7 @@ def holding(dataset, *data):
         (holding(GOOD, np.where(X == 3, np.inf, X), Y, 2), "records", "x: must be finite"),
         (holding(GOOD, X, np.minimum(np.arange(10), 1), 2), "records", "class_counts: (1, 9) are there"),
         (holding(GOOD, X, Y, 3), "records", "class_counts: (5, 5) are there"),
-        (holding(TARGETS, X, Y * np.nan, None), "records", "y: must be finite targets, classes None"),
+        (holding(TARGETS, X, np.where(X[:, 0] == 2, np.nan, 0), None), "records", "y: must be finite targets, classes None"),
         (holding(TARGETS, X, Y * 1.0, 2), "records", "y: must be finite targets, classes None"),
         (
             replace(GOOD, loader=lambda files: Data(np.random.default_rng().normal(size=(10, 2)), Y, 2)),
@@ -153,3 +154,35 @@ def test_a_fault_of_an_algorithm_is_told(kind, check, said):
 
 def test_an_algorithm_without_fault_passes():
     assert told(ToySign) == {}
+
+
+class Recording(ToySign):
+    made, budgets, played = [], [], []
+
+    @classmethod
+    def with_options(cls, options):
+        cls.made.append(options)
+        return super().with_options(options)
+
+    def plan(self, budget):
+        self.budgets.append(budget)
+        return super().plan(budget)
+
+    def round(self, r, state, federation):
+        self.played.append((tuple(state.w.shape), tuple(federation.stepsize.flatten().tolist()), self.rounds))
+        return super().round(r, state, federation)
+
+
+def test_an_algorithm_is_tried_by_silos_of_two_sizes_with_and_without_noise_in_every_form_of_model():
+    assert told(Recording) == {}
+    fixed = {"phase_length": 2, "silos": 2, "cohort": 1}
+    assert Recording.made == [fixed | {"rounds": made["rounds"]} for made in Recording.made]
+    assert {made["rounds"] for made in Recording.made} == {6, 12}
+    whole = {Budget(200, 6, epsilon, 1e-4, 4.0) for epsilon in (2.0, None)}
+    tiny = {Budget(n, R, epsilon, 0.02, 9.0) for n in (3, 2) for R in (6, 12) for epsilon in (1.0, None, 3.0)}
+    assert set(Recording.budgets) == whole | tiny
+    # d of linear, logistic, softmax of 3 classes, and 3 hidden units of 2 classes; two of three points at the end.
+    sizes = {3: (4, 4 * 3 + 3, 4 * 3 + 3 + 3 * 2 + 2), 2: (4,)}
+    assert {shape for shape, *_ in Recording.played} == {(G, d) for G, of in sizes.items() for d in of}
+    assert {steps for _, steps, _ in Recording.played} == {(0.1, 0.1, 0.2), (0.1, 0.2)}
+    assert sum(rounds == 12 for *_, rounds in Recording.played) == 12

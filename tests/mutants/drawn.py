@@ -24,6 +24,7 @@ DROPPED |= {"fillna", "dropna", "drop_duplicates", "sort_values", "sort_index", 
 MODULES = {"np", "math", "torch", "scipy", "special"}
 # Their arguments may stand in any order, or are of two kinds.
 SYMMETRIC = {"min", "max", "minimum", "maximum", "hypot", "gcd", "logaddexp", "isinstance", "getattr"}
+SYMMETRIC |= {"equal", "array_equal"}
 # Kernels are compiled for minutes, or ask for a GPU.
 LEFT_OUT = {"gpu", "cpu"}
 

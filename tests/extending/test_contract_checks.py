@@ -41,7 +41,11 @@ def holding(dataset, *data):
         (holding(GOOD, np.where(X == 3, np.inf, X), Y, 2), "records", "x: must be finite"),
         (holding(GOOD, X, np.minimum(np.arange(10), 1), 2), "records", "class_counts: (1, 9) are there"),
         (holding(GOOD, X, Y, 3), "records", "class_counts: (5, 5) are there"),
-        (holding(TARGETS, X, np.where(X[:, 0] == 2, np.nan, 0), None), "records", "y: must be finite targets, classes None"),
+        (
+            holding(TARGETS, X, np.where(X[:, 0] == 2, np.nan, 0), None),
+            "records",
+            "y: must be finite targets, classes None",
+        ),
         (holding(TARGETS, X, Y * 1.0, 2), "records", "y: must be finite targets, classes None"),
         (
             replace(GOOD, loader=lambda files: Data(np.random.default_rng().normal(size=(10, 2)), Y, 2)),
@@ -92,9 +96,29 @@ class AlwaysNoisy(ToySign):
         return super().plan(budget if budget.epsilon else replace(budget, epsilon=1.0))
 
 
+class HalfNoisy(ToySign):
+    def plan(self, budget):
+        plan = super().plan(budget)
+        return replace(plan, releases=(*plan.releases, replace(plan.releases[0], kind="more", noise=1.0)))
+
+
+class Failing(ToySign):
+    def plan(self, budget):
+        raise ValueError("x" * 400)
+
+
 @dataclass(frozen=True)
 class Twice(State):
     more: object = None
+
+
+class Meddling(ToySign):
+    def start(self, weights):
+        return Twice(weights, weights.clone())
+
+    def round(self, r, state, federation):
+        state.more.add_(1)
+        return Twice(super().round(r, state, federation).w, state.more)
 
 
 class Changing(ToySign):
@@ -140,6 +164,9 @@ class Still(ToySign):
         (WithoutBudget, "plan", "the plan must release something, with noise"),
         (HalfBare, "plan", "every release of the plan must have noise at a finite epsilon"),
         (AlwaysNoisy, "plan", "without epsilon the plan must have no noise"),
+        (HalfNoisy, "plan", "without epsilon the plan must have no noise"),
+        (Failing, "plan", "ValueError: " + "x" * 288),
+        (Meddling, "states", "round must not change the state that it is given"),
         (Changing, "states", "round must give a state of the same class as start"),
         (Growing, "states", "a state must keep the same tensors from round to round"),
         (Flat, "states", "linear: w is (3, 1): must be (G, d) = (3, 4), or (G, N, d)"),
@@ -149,7 +176,9 @@ class Still(ToySign):
     ],
 )
 def test_a_fault_of_an_algorithm_is_told(kind, check, said):
-    assert told(kind).get(check, "").startswith(said)
+    found = told(kind)[check]
+    assert found.startswith(said)
+    assert len(found) <= 300
 
 
 def test_an_algorithm_without_fault_passes():
@@ -169,7 +198,10 @@ class Recording(ToySign):
         return super().plan(budget)
 
     def round(self, r, state, federation):
-        self.played.append((tuple(state.w.shape), tuple(federation.stepsize.flatten().tolist()), self.rounds))
+        points = tuple(zip(federation.stepsize.flatten().tolist(), federation.clip.tolist(), strict=True))
+        values = {float(value) for _, y in federation.messages.silos if y is not None for value in y}
+        last = max(values) if values and all(value % 1 == 0 for value in values) else None
+        self.played.append((tuple(state.w.shape), points, self.rounds, last))
         return super().round(r, state, federation)
 
 
@@ -184,5 +216,7 @@ def test_an_algorithm_is_tried_by_silos_of_two_sizes_with_and_without_noise_in_e
     # d of linear, logistic, softmax of 3 classes, and 3 hidden units of 2 classes; two of three points at the end.
     sizes = {3: (4, 4 * 3 + 3, 4 * 3 + 3 + 3 * 2 + 2), 2: (4,)}
     assert {shape for shape, *_ in Recording.played} == {(G, d) for G, of in sizes.items() for d in of}
-    assert {steps for _, steps, _ in Recording.played} == {(0.1, 0.1, 0.2), (0.1, 0.2)}
-    assert sum(rounds == 12 for *_, rounds in Recording.played) == 12
+    assert {points for _, points, *_ in Recording.played} == {((0.1, 1), (0.1, 1), (0.2, 1)), ((0.1, 1), (0.2, 1))}
+    assert sum(rounds == 12 for _, _, rounds, _ in Recording.played) == 12
+    # The last class of logistic, softmax and perceptron; a linear target is none.
+    assert {(d, last) for (_, d), *_, last in Recording.played} == {(4, None), (4, 1), (15, 2), (23, 1)}

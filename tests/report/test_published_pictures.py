@@ -4,9 +4,9 @@ import base64
 import gzip
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
+from alike import assert_alike
 from small import ROOT
 
 from silodp.experiments.validation import load
@@ -29,15 +29,6 @@ def unpacked(text: str) -> str:
     """A page with its packed parts as text, as compression may write the same text otherwise."""
     pattern = r'(?<=<script type="text/plain">)[^<]+'
     return re.sub(pattern, lambda packed: unpacked(gzip.decompress(base64.b64decode(packed[0])).decode()), text)
-
-
-def assert_alike(made: str, published: str) -> None:
-    """The same text, but for the last digits of numbers and for names that are made of coordinates."""
-    pattern = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
-    made, published = (re.sub(r"\b[mp][0-9a-f]{10}\b", "", text) for text in (made, published))
-    assert re.sub(pattern, "0", made) == re.sub(pattern, "0", published)
-    numbers = (np.array(re.findall(pattern, text), float) for text in (made, published))
-    np.testing.assert_allclose(*numbers, rtol=1e-6, atol=2e-6)
 
 
 @pytest.mark.parametrize("run", ["published", "published-protocols"])

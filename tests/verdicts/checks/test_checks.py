@@ -170,6 +170,20 @@ def test_a_wrong_power_in_an_exact_form_refutes_its_entry_of_table_1():
     assert table[table["verdict"] == "refuted"]["parameter"].tolist() == ["exponent in e^epsilon0 (shuffling)"]
 
 
+@pytest.mark.parametrize("power", [-0.125, 0.125])
+@pytest.mark.parametrize("name", ["subsampling", "random_checkins"])
+def test_a_wrong_power_in_an_entry_of_table_1_refutes_it(name, power):
+    """Lower or higher, in n and in e^ε0."""
+
+    def changed(result, point):
+        factor = (point["n"] * np.exp(point["epsilon0"])) ** power
+        return dataclasses.replace(result, terms={**result.terms, name: factor * result.terms[name]})
+
+    table = run_check("table_1", planted(SMOKE, "checkins-table-1", changed))
+    wrong = [f"exponent in {axis} ({name})" for axis in ("e^epsilon0", "n")]
+    assert table[table["verdict"] == "refuted"]["parameter"].tolist() == wrong
+
+
 @pytest.mark.slow
 def test_a_pair_of_data_sets_spends_less_than_every_bound_and_more_than_a_sixth_of_a_bound():
     table = run_check("amplification", planted(SMOKE, "checkins-4.3", times(1 / 6)))

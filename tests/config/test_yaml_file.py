@@ -46,3 +46,15 @@ def test_what_is_no_mapping_of_plain_values_is_one_line(tmp_path, text, wanted):
 def test_numbers_may_have_an_exponent_without_a_point(tmp_path):
     (tmp_path / "a.yaml").write_text("a: [1e-3, 1E3, 1.5e2, -2e+1, 3]")
     assert read_yaml(tmp_path / "a.yaml") == {"a": [0.001, 1000.0, 150.0, -20.0, 3]}
+
+
+@pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True)])
+def test_a_file_has_a_hundred_collections_within_each_other_and_a_million_bytes(tmp_path, more, refused):
+    deep = "[" * (99 + more) + "]" * (99 + more)
+    for text, wanted in ((f"a: {deep}", "more than 100 collections"), ("a: 1".ljust(10**6 + more), "at most 1000000")):
+        (tmp_path / "a.yaml").write_text(text)
+        if refused:
+            with pytest.raises(ConfigError, match=wanted):
+                read_yaml(tmp_path / "a.yaml")
+        else:
+            assert set(read_yaml(tmp_path / "a.yaml")) == {"a"}

@@ -13,7 +13,17 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
-from silodp.own_data.first_run_file import bounds_around, identities, missing_marks, name_of, restarting
+from silodp.own_data.first_run_file import (
+    bounds_around,
+    identities,
+    missing_marks,
+    name_of,
+    outlier,
+    repeated_ids,
+    restarting,
+    run_file,
+    survey,
+)
 
 ROW = np.arange(300)
 HOSPITALS = np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South"))
@@ -170,6 +180,55 @@ def test_a_silo_has_twenty_records(init, least, silos):
     said = init("--silo", "centre", centre=np.where(least > ROW, "Small", "Large"))[1]
     assert f"silos: {silos} with {300 - least if silos == 1 else least} to {300 - least} records" in said
     assert ("1 left out with fewer than 20" in said) == (silos == 1)
+
+
+@pytest.mark.parametrize(("silos", "read"), [(12, "own"), (13, "rounded")])
+def test_up_to_twelve_sizes_of_silos_have_noise_of_their_own(tmp_path, silos, read):
+    centre = np.repeat(np.arange(silos), 20 + np.arange(silos))
+    pd.DataFrame({"centre": [f"C{c}" for c in centre], "age": np.arange(len(centre)) % 30, "ill": centre % 2}).to_csv(
+        tmp_path / "a.csv", index=False
+    )
+    text = run_file(survey(tmp_path / "a.csv", Wishes("ill", silo="centre")), "a", tmp_path / "a.yaml")
+    assert f"readings: {{records: {read}, noise: calibrated}}" in text
+
+
+@pytest.mark.parametrize(("records", "weak"), [(62, True), (63, False)])
+def test_a_delta_is_weak_below_fifty_training_records(init, records, weak):
+    said = init("--silo", "centre", centre=np.where(records > ROW, "Small", "Large"))[1]
+    assert ("δ is weak in 1 of 2 silos: with 49 training records" in said) == weak
+
+
+@pytest.mark.parametrize(
+    ("records", "different", "refused"),
+    [(100, 90, True), (100, 89, False), (51, 51, True), (50, 50, False)],
+)
+def test_a_whole_number_that_differs_in_nine_tenths_of_fifty_records_numbers_them(
+    records, different, refused
+):
+    schema = Schema("y", {"y": Column("number"), "x": Column("number")})
+    values = np.arange(float(records)) % different
+    assert [name for name, _ in identities({"x": values}, schema)] == ["x"] * refused
+    assert not [*identities({"x": np.append(values[:-1], 0.5)}, schema)]
+
+
+@pytest.mark.parametrize(
+    ("different", "records", "asked"), [(50, 100, False), (51, 102, True), (100, 120, False), (100, 121, True)]
+)
+def test_ids_that_stand_more_than_six_times_in_five_may_be_persons(different, records, asked):
+    frame = pd.DataFrame({"code": [f"P{n % different}" for n in range(records)]})
+    assert len([*repeated_ids(frame, {"code": "text"})]) == asked
+
+
+@pytest.mark.parametrize(("largest", "cut"), [(2.9, False), (3.1, True)])
+def test_bounds_leave_out_a_half_percent_at_each_end_that_makes_them_three_times_as_wide(largest, cut):
+    values = np.append(np.linspace(0, 1, 999), [largest, np.nan])
+    found = outlier(values)
+    assert (found is not None) == cut
+    if found:
+        low, high, beyond = found
+        assert (low, high) == pytest.approx((0.005, 0.995), abs=2e-3)
+        assert beyond == (values < low).sum() + (values > high).sum() == 10
+    assert outlier(np.append(np.zeros(999), largest)) is None, "all but one alike"
 
 
 def test_small_silos_have_a_weak_delta(init):

@@ -145,6 +145,23 @@ def test_a_record_without_a_finite_answer_is_wrong():
     assert score_model(number, [[np.array([0.0, nan, 1.0, 1.0])]])["error"] == math.inf
 
 
+@pytest.mark.parametrize(("right", "found"), [(19, 0.0), (20, 1.0)])
+def test_the_twenty_largest_silos_are_tried_as_the_only_one(right, found):
+    """All others have their labels the wrong way."""
+    x = torch.linspace(-1, 1, 40)[:, None]
+    parts = [(x[: 40 - i], (x[: 40 - i, 0] > -0.5).double()) for i in range(21)]
+    train = [(x, y if i == right else 1 - y) for i, (x, y) in enumerate(parts)]
+    of = Trials([SimpleNamespace(classes=2, train=train, test=[(x, (x[:, 0] > -0.5).double())])])
+    assert np.mean(of.errors(baselines(of)["best silo"])[0]) == pytest.approx(found, abs=0.1)
+
+
+@pytest.mark.parametrize("classes", [10, 11])
+def test_up_to_ten_classes_are_shown_as_taken_for_each_other(classes):
+    x, y = torch.zeros(classes, 1), torch.arange(classes).double()
+    of = Trials([SimpleNamespace(classes=classes, train=[(x, y)], test=[(x, y)])])
+    assert ("confusion" in score_model(of, [[np.eye(classes)]])) == (classes == 10)
+
+
 # Algorithm, ε, training loss and reading.
 VALUES = ["a", "b"], [1.0, 2.0, math.nan], [0.25, 0.5, 0.75, math.nan], ["", "", "noise=calibrated"]
 

@@ -143,7 +143,8 @@ def label_counts(partition: Partition, y: np.ndarray | None) -> pd.DataFrame:
         values = y[parts[place]]
         if np.issubdtype(y.dtype, np.integer):
             labels, counts = np.unique(values, return_counts=True)
-            rows += [where | {"label": int(a), "count": int(b)} for a, b in zip(labels, counts, strict=True)]
+            pairs = zip(labels.tolist(), counts.tolist(), strict=True)
+            rows += [where | {"label": label, "count": count} for label, count in pairs]
         else:
             rows.append(where | {"count": len(values), "min": values.min(), "mean": values.mean(), "max": values.max()})
     return pd.DataFrame(rows)

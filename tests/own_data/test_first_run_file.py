@@ -202,9 +202,7 @@ def test_a_delta_is_weak_below_fifty_training_records(init, records, weak):
     ("records", "different", "refused"),
     [(100, 90, True), (100, 89, False), (51, 51, True), (50, 50, False)],
 )
-def test_a_whole_number_that_differs_in_nine_tenths_of_fifty_records_numbers_them(
-    records, different, refused
-):
+def test_a_whole_number_that_differs_in_nine_tenths_of_fifty_records_numbers_them(records, different, refused):
     schema = Schema("y", {"y": Column("number"), "x": Column("number")})
     values = np.arange(float(records)) % different
     assert [name for name, _ in identities({"x": values}, schema)] == ["x"] * refused

@@ -1,6 +1,6 @@
-"""A run on one's own records, job by job: what its page tells, as in `told.txt` beside this file.
+"""A run on one's own records, job by job: what its page tells and draws, as in `told.txt` and `drawn.svg` beside this.
 
-`PYTHONPATH=src:tests/helpers python tests/own_data/test_told.py` renews this file.
+`PYTHONPATH=src:tests/helpers python tests/own_data/test_told.py` renews both.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.jobs.__main__ import main as run_job
 
-TOLD = Path(__file__).with_name("told.txt")
+TOLD, DRAWN = (Path(__file__).with_name(name) for name in ("told.txt", "drawn.svg"))
 BOTH = {name: {"private": "both"} for name in ("minibatch_sgd", "silo_only")}
 KEYS = {"trials": 3, "epsilons": [1, 8], "algorithms": BOTH, "settings": [{"M": 2, "R": 4}, {"M": 2, "R": 12}]}
 BY_AGE = {
@@ -42,8 +42,8 @@ EXPERIMENTS = {
 }
 
 
-def told(patch: pytest.MonkeyPatch) -> str:
-    """Of a run in the working directory: the page's text and tables, and the studies."""
+def told(patch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """Of a run in the working directory: the page's text and tables with the studies, and the figure of classes."""
     # Audits are played in tests/audit.
     fine = Mechanism(Fault("any", "any", 1.0), 1.0, 1)
     patch.setattr(audit_rows, "check_mechanism", lambda algorithm, plans, streams, size: [fine] * len(plans))
@@ -91,14 +91,17 @@ def told(patch: pytest.MonkeyPatch) -> str:
     text = (folder / "report.html").read_text(encoding="utf-8")
     page = Page(re.sub("(?s)<style>.*?</style>|<script>.*?</script>", "", text))
     rows = [" | ".join(" ".join(cell.split()) for cell in row["cells"]) for row in page.rows]
-    return "\n".join([*(" ".join(line.split()) for line in page.text.splitlines() if line.strip()), "", *rows, *words])
+    said = [" ".join(line.split()) for line in page.text.splitlines() if line.strip()]
+    return "\n".join([*said, "", *rows, *words]), (folder / "study/classes.svg").read_text(encoding="utf-8")
 
 
 def test_a_page_of_own_records_tells_what_it_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert_alike(told(monkeypatch), TOLD.read_text(encoding="utf-8"))
+    for made, kept in zip(told(monkeypatch), (TOLD, DRAWN), strict=True):
+        assert_alike(made, kept.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
-        TOLD.write_text(told(patch), encoding="utf-8")
+        for made, kept in zip(told(patch), (TOLD, DRAWN), strict=True):
+            kept.write_text(made, encoding="utf-8")

@@ -68,7 +68,16 @@ SCENES: dict[str, tuple[list[str], list[str]]] = {
         [],
     ),
     "lists": (
-        ["list algorithms", "list datasets", "list figures", "theory list", *SHOWN, "list word", "doctor --wrong"],
+        [
+            "list algorithms",
+            "list datasets",
+            "list figures",
+            "theory list",
+            *SHOWN,
+            "config reference",
+            "list word",
+            "doctor --wrong",
+        ],
         [],
     ),
 }

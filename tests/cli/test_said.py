@@ -22,6 +22,7 @@ from silodp.cli import main
 
 SAID = Path(__file__).parent / "said"
 ROW = np.arange(300)
+PLAIN = ["theory list", "config reference", "doctor --wrong"]
 SHOWN = [f"theory show {key}" for key in ("convex-2.1", "convex-2.1-moments", "nonconvex-3.3", "checkins-3.2")]
 # A run's seed, and times.
 VARYING = r"(?<=seed: )\d+|(?m:^[-\d]{10} [:,\d]{12})|(?<=took )\S+(?= s here)|(?<=about )[^,]*(?= here)"

@@ -24,8 +24,8 @@ SAID = Path(__file__).parent / "said"
 ROW = np.arange(300)
 PLAIN = ["theory list", "config reference", "doctor --wrong"]
 SHOWN = [f"theory show {key}" for key in ("convex-2.1", "convex-2.1-moments", "nonconvex-3.3", "checkins-3.2")]
-# A run's seed, and times.
-VARYING = r"(?<=seed: )\d+|(?m:^[-\d]{10} [:,\d]{12})|(?<=took )\S+(?= s here)|(?<=about )[^,]*(?= here)"
+# A run's seed, times, and what tells one program's text from another's.
+VARYING = r"(?<=: )[0-9a-f]{4}( [0-9a-f]{4}){15}|(?<=seed: )\d+|(?m:^[-\d]{10} [:,\d]{12})|(?<=about )[^,]*(?= here)"
 # (commands, files that are shown after them), of each file of `said`.
 SCENES: dict[str, tuple[list[str], list[str]]] = {
     "classes": (
@@ -99,13 +99,18 @@ def write_records() -> None:
 
 
 def said(scene: str) -> str:
-    """What the commands print and write, but for a run's seed and times, in the working directory."""
+    """What the commands print and write in the working directory, but for what varies."""
     commands, files = SCENES[scene]
     write_records()
     lines: list[str] = []
     for command in commands:
         heard = io.StringIO()
-        with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(heard),
+            contextlib.redirect_stderr(heard),
+        ):
+            patch.setattr("silodp.cli.federate.time_replies", lambda part: 0.125)
             code = main(shlex.split(command))
         lines += [f"$ silodp {command}", *heard.getvalue().splitlines(), f"exit code {code}", ""]
     for name in files:

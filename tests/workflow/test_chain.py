@@ -1,22 +1,18 @@
 """The jobs of a small run, one after the other in this process: what they hand on is what their functions give."""
 
 import json
-from functools import partial
 
 import pandas as pd
 import pytest
-import torch
+from chain import call, done, fill, play_no_audit
 from jobs import same
 
-from silodp.audit import audit_rows
-from silodp.audit.mechanism_check import Fault, Mechanism
 from silodp.experiments.planned_rows import CHOSEN
 from silodp.experiments.task import task_of
 from silodp.experiments.training import run_trials
 from silodp.experiments.validation import load
 from silodp.experiments.variants import figure_names
 from silodp.files import read_parquet
-from silodp.jobs.__main__ import main as run_job
 from silodp.partition.partition import read_partition
 from silodp.partition.trial_data import stored_trials
 from silodp.verdicts.claims.base import RunFolder
@@ -32,52 +28,15 @@ KEYS = {"trials": 3, "epsilons": [2.0], "settings": [{"M": 2, "R": 2}], "clips":
 KEYS |= {"stepsizes": {"low": -2, "high": 0, "points": 2}, "reports": [{}]}
 
 
-def run(job, **words):
-    """The exit code of a job, called with words as its rule calls it."""
-    many = {name: word if isinstance(word, list) else [word] for name, word in words.items()}
-    return run_job([job, *(part for name, (first, *rest) in many.items() for part in (f"{name}={first}", *rest))])
-
-
-def fill(folder, name, done):
-    """What a run's rules have jobs do for an experiment; `done` calls a job that must succeed."""
-    cut, silos = EXPERIMENTS[name][1], folder / f"silos/{name}/default"
-    done("partition", output=f"{silos}")
-    config, grid, fresh = load(folder / "run.yaml").experiments[name], [], []
-    for algorithm in config.algorithms:
-        task = {"algorithm": algorithm, "setting": "M2_R2", "silos": silos, "threads": 1}
-        for trials in cut:
-            grid.append(f"{folder}/trials/{name}/{algorithm}_{trials}.parquet")
-            done("train", **task, trials=trials, output=grid[-1])
-        fresh.append(f"{folder}/fresh/{name}/{algorithm}/M2_R2/default_fresh.parquet")
-    chosen, table, reported, privacy = (
-        f"{folder}/{one}"
-        for one in (f"{name}.parquet", f"tables/{name}.csv", f"reported/{name}.csv", f"privacy/{name}.csv")
-    )
-    done("select", trials=grid, output=chosen)
-    done("evaluate", chosen=chosen, silos=silos.parent, folder=f"{folder}/fresh/{name}", threads=1)
-    ends = {kind: f"{folder}/{kind}/{name}.csv" for kind in ("by_round", "audit")}
-    done("privacy", chosen=chosen, silos=silos, output=privacy, **ends)
-    made = {"output": table, "reported": reported, "losses": f"{folder}/losses/{name}.parquet"}
-    done("table", grid=grid, fresh=fresh, chosen=chosen, privacy=privacy, **made)
-    names = list(figure_names(name, config))
-    done("figure", names=names, table=table, reported=reported, folder=f"{folder}/figures", formats="svg")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    threads, folder = torch.get_num_threads(), tmp_path_factory.mktemp("chain")
+    folder = tmp_path_factory.mktemp("chain")
     experiments = {name: KEYS | {"algorithms": dict.fromkeys(out)} for name, (out, _) in EXPERIMENTS.items()}
     (folder / "run.yaml").write_text(json.dumps({"run": "chain", "experiments": experiments}))
-
-    def done(job, **words):
-        assert run(job, **words) == 0
-
     with pytest.MonkeyPatch.context() as patch:
-        # Audits are played in tests/audit.
-        fine = Mechanism(Fault("any", "any", 1.0), 1.0, 1)
-        patch.setattr(audit_rows, "check_mechanism", lambda algorithm, plans, streams, size: [fine] * len(plans))
-        for name in EXPERIMENTS:
-            fill(folder, name, partial(done, run_file=folder / "run.yaml", experiment=name))
+        play_no_audit(patch)
+        for name, (_, cuts) in EXPERIMENTS.items():
+            fill(folder / "run.yaml", folder, name, cuts)
         reported = [f"{folder}/reported/{name}.csv" for name in EXPERIMENTS]
         done("merge", folder=folder, experiments=list(EXPERIMENTS))
         done("comparisons", reported=reported, output=folder / "comparisons.csv", privacy=folder / "privacy.csv")
@@ -86,18 +45,17 @@ def folder(tmp_path_factory):
         done("leaderboard", reported=reported, folder=folder, formats="svg")
         done("claims", folder=folder, output=folder / "claims.csv")
         yield folder
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_files_hold_what_the_trainer_gives_however_trials_are_cut(folder, name):
     resolved, silos = load(folder / "run.yaml"), folder / f"silos/{name}/default"
-    config, points = resolved.experiments[name], read_parquet(folder / f"{name}.parquet", CHOSEN)
+    config, points = resolved.experiments[name], read_parquet(folder / f"selection/{name}.parquet", CHOSEN)
     for algorithm in config.algorithms:
         task = task_of(name, config, algorithm, "M2_R2", "default")
         prepared = stored_trials(silos, config, task.readings, resolved.run)
         of = points[points["algorithm"] == algorithm]
-        files = [f"trials/{name}/{algorithm}_{trials}.parquet" for trials in EXPERIMENTS[name][1]]
+        files = [f"trials/{name}/{algorithm}/M2_R2_{trials}.parquet" for trials in EXPERIMENTS[name][1]]
         for paths, more in ((files, ()), ([f"fresh/{name}/{algorithm}/M2_R2/default_fresh.parquet"], (of, "fresh"))):
             made = pd.concat([read_parquet(folder / path) for path in paths], ignore_index=True)
             again = run_trials(task, resolved.run, prepared, range(3), *more)
@@ -142,6 +100,6 @@ def test_claims_are_decided_by_the_runs_folder(folder):
 def test_trials_that_an_experiment_has_not_are_told(folder, capsys, trials):
     task = {"experiment": "diabetes_linear", "algorithm": "minibatch_sgd", "setting": "M2_R2", "trials": trials}
     silos = folder / "silos/diabetes_linear/default"
-    assert run("train", run_file=folder / "run.yaml", silos=silos, output=folder / "no.parquet", **task) == 2
+    assert call("train", run_file=folder / "run.yaml", silos=silos, output=folder / "no.parquet", **task) == 2
     assert f"trials: {trials!r}: must be all" in capsys.readouterr().err
     assert not (folder / "no.parquet").exists()

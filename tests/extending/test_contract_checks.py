@@ -8,8 +8,9 @@ from toy_sign import ToySign
 
 from silodp.algorithms.base import State
 from silodp.datasets.base import Data, Dataset
-from silodp.extending.contract import results
+from silodp.extending.contract import BUDGET, make_algorithm, results
 from silodp.privacy.plan import Budget
+from silodp.privacy.true_epsilon import upper_end
 
 X, Y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
 GOOD = Dataset(
@@ -181,8 +182,15 @@ def test_a_fault_of_an_algorithm_is_told(kind, check, said):
     assert len(found) <= 300
 
 
+class Quiet(ToySign):
+    def plan(self, budget):
+        return super().plan(budget if budget.epsilon is None else replace(budget, epsilon=budget.epsilon / 50))
+
+
 def test_an_algorithm_without_fault_passes():
     assert told(ToySign) == {}
+    assert upper_end([make_algorithm(Quiet).plan(BUDGET)]) < 0.1
+    assert told(Quiet) == {}
 
 
 class Recording(ToySign):

@@ -33,6 +33,18 @@ def trained(plan, folder, hostile):
     return [(kept / f"west-{slot}").read_bytes()[32:] for slot in range(len(plan.slots[2]))], models
 
 
+def test_a_message_may_be_a_clip_long_and_its_noise_eleven_deviations_longer_than_on_average():
+    """Of a silo's mean over K records, and of a local model after K steps."""
+    for name, options in (("minibatch_sgd", {}), ("local_sgd", {"noise_at": "end"})):
+        plan = run_plan(name, options)
+        (release,), slot = plan.plans[2].releases, plan.slots[2][0]
+        noise = release.noise * (plan.size**0.5 + 11)
+        bound = 0.75 * (1 + noise)
+        if slot.is_local:
+            bound = 0.5 * 0.75 * release.records_drawn * (1 + noise) + 2.0**-50 * plan.size**0.5 * 100
+        assert largest_norm(plan, 2, slot) == pytest.approx(bound, rel=1e-12)
+
+
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_a_reply_that_is_longer_than_its_plan_allows_is_none(name, options, tmp_path, caplog):
     """One silo of three moved the model as far as it liked."""

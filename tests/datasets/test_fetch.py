@@ -157,6 +157,14 @@ def test_the_next_address_serves_when_the_first_fails(table: Server, cache: Path
     assert (cache / FILE).read_bytes() == CONTENT
 
 
+@pytest.mark.parametrize("status", [400, 404, 407, 408, 409, 425, 426, 429, 430, 500, 501, 502, 503, 504, 505])
+def test_what_may_pass_is_asked_for_four_times_and_what_will_not_once(table: Server, cache: Path, status) -> None:
+    table.answers["/official"] = reply(b"", f"{status} Word")
+    failure(cache)
+    passing = status in (408, 425, 429, 500, 502, 503, 504)
+    assert table.requests == ["/official"] * (4 if passing else 1) + ["/second"]
+
+
 @pytest.mark.parametrize(
     ("name", "options", "wanted"),
     [

@@ -11,7 +11,6 @@ from silodp.cli import main
 from silodp.files import read_parquet
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.claim_files import read_protocol
-from silodp.verdicts.decided_tables import COLUMNS, cell_rows
 from silodp.verdicts.decided_trials import choosable, parts_of, train_points, trial_files
 
 KEY = ["family", "data_set", "first", "second"]
@@ -23,14 +22,15 @@ def part_of(folder):
     return next(part for part in parts_of(read_protocol(), "printed", folder) if part.experiment == "wbcd_mlp")
 
 
-def test_rows_are_what_committed_trials_give(tmp_path):
+def test_the_command_gives_the_published_rows_of_committed_trials(tmp_path):
     shutil.copytree(ROOT / "results" / "decided" / "printed" / "wbcd_mlp", tmp_path / "printed" / "wbcd_mlp")
-    protocol = read_protocol()
-    found = pd.DataFrame(cell_rows(part_of(tmp_path), **protocol["data_sets"]["wbcd"]))[COLUMNS]
-    wanted = pd.read_csv(ROOT / "results" / "published" / "decided.csv")
-    wanted = wanted.query("family == 'printed' and experiment == 'wbcd_mlp'")
-    assert found["outcome"].tolist() == wanted["outcome"].tolist()
-    np.testing.assert_allclose(found[NUMBERS].to_numpy(float), wanted[NUMBERS].to_numpy(float), atol=1e-6)
+    assert main(["decided", "tables", "printed", "--experiments", "wbcd_mlp", "--folder", str(tmp_path)]) == 0
+    for name, more in (("decided", ["experiment", "epsilon"]), ("decided_means", ["claim", "data_set"])):
+        key = ["family", "first", "second", *more]
+        files = (folder / f"{name}.csv" for folder in (tmp_path, ROOT / "results" / "published"))
+        found, published = (pd.read_csv(file).fillna({"reading": "", "claim": ""}) for file in files)
+        wanted = found[key].merge(published, on=key, how="left")
+        pd.testing.assert_frame_equal(found, wanted[found.columns], rtol=1e-6, atol=1e-6, check_dtype=False)
 
 
 def test_a_committed_trial_is_what_the_code_gives():

@@ -66,8 +66,9 @@ lint: .venv/installed  ## formatters, linters and types, changing nothing
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 
-docs: .venv/installed  ## write the schema, and the numbers and tables of README and docs again
+docs: .venv/installed  ## write the schema, the numbers and tables of README and docs, and the texts that tests hold again
 	$(BIN)/silodp config schema > config/schema.json
+	for file in tests/test_registered.py tests/cli/test_said.py tests/own_data/test_told.py; do PYTHONPATH=tests/helpers $(BIN)/python $$file; done
 	$(BIN)/python .ci/derived
 	$(BIN)/python .ci/rules-picture
 

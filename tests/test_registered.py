@@ -1,7 +1,4 @@
-"""What is registered, with defaults, classes and allowed ranges, as in `registered.txt`.
-
-`PYTHONPATH=src:tests/helpers python tests/test_registered.py` renews this file.
-"""
+"""What is registered, with defaults, classes and allowed ranges, as in `registered.txt`; `make docs` renews it."""
 
 import dataclasses
 import inspect

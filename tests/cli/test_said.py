@@ -1,7 +1,4 @@
-"""What commands say and write of given files, as in `said/`.
-
-`PYTHONPATH=src:tests/helpers python tests/cli/test_said.py` renews these files.
-"""
+"""What commands say and write of given files, as in `said/`; `make docs` renews it."""
 
 import contextlib
 import io

@@ -1,6 +1,6 @@
 """A run on one's own records, job by job: what its page tells and draws, as in `told.txt` and `drawn.svg` beside this.
 
-`PYTHONPATH=src:tests/helpers python tests/own_data/test_told.py` renews both.
+`make docs` renews both.
 """
 
 import contextlib

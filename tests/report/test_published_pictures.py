@@ -9,6 +9,7 @@ import pytest
 from alike import assert_alike
 from small import ROOT
 
+from silodp.config.board import on_board
 from silodp.experiments.validation import load
 from silodp.experiments.variants import figure_names
 from silodp.jobs.__main__ import main as run_job
@@ -61,3 +62,14 @@ def test_figures_of_other_tables_are_todays(table, tmp_path):
         (published,) = PUBLISHED.rglob(path.name)
         assert_alike(path.read_text(), published.read_text())
     assert made
+
+
+def test_the_published_board_is_todays(tmp_path):
+    board = [name for name in load(PUBLISHED / "config.json").experiments if on_board(name)]
+    files = [f"{PUBLISHED}/reported/{name}.csv" for name in board]
+    first, *rest = files
+    assert run_job(["leaderboard", f"reported={first}", *rest, f"folder={tmp_path}", "formats=svg"]) == 0
+    made = [path for path in tmp_path.iterdir() if path.suffix in (".svg", ".csv")]
+    assert {path.name for path in made} == {path.name for path in (PUBLISHED / "board").iterdir()}
+    for path in made:
+        assert_alike(path.read_text(), (PUBLISHED / "board" / path.name).read_text())

@@ -68,7 +68,7 @@ lint: .venv/installed  ## formatters, linters and types, changing nothing
 
 docs: .venv/installed  ## write the schema, the numbers and tables of README and docs, and the texts that tests hold again
 	$(BIN)/silodp config schema > config/schema.json
-	for file in tests/test_registered.py tests/cli/test_said.py tests/own_data/test_told.py; do PYTHONPATH=tests/helpers $(BIN)/python $$file; done
+	for file in tests/test_registered.py tests/cli/test_said.py tests/own_data/test_told.py; do PYTHONPATH=tests/helpers $(BIN)/python $$file || exit; done
 	$(BIN)/python .ci/derived
 	$(BIN)/python .ci/rules-picture
 

@@ -90,21 +90,26 @@ def test_the_audit_makes_messages_by_the_functions_that_training_makes_them_by(n
         assert trained == ({"total"} if silos == 2 else {"message"})
 
 
+def five_messages(messages, d, **how):
+    """What is played of an algorithm that sends five messages of d coordinates a run."""
+    algorithm = ALGORITHMS["minibatch_sgd"].with_options({"rounds": 5})
+    plans = [[algorithm.plan(Budget(20, 5, 1.0, 1e-4, 1.0))]]
+    (played,) = mechanism_check._play(algorithm, plans, Messages, messages, STREAMS, d, torch.float64, **how)
+    return played
+
+
 @pytest.mark.parametrize(
     ("messages", "runs", "sent"), [(1, 2, 1), (6, 2, 3), (10, 2, 5), (11, 3, 5), (20, 4, 5), (41, 9, 5)]
 )
 def test_runs_of_five_messages_are_played_until_enough_are_made_and_two_at_least(messages, runs, sent):
     """A run ends where two such would do."""
-    algorithm = ALGORITHMS["minibatch_sgd"].with_options({"rounds": 5})
-    plans = [[algorithm.plan(Budget(20, 5, 1.0, 1e-4, 1.0))]]
-    play = functools.partial(mechanism_check._play, algorithm, plans, Messages)
-    (played,) = play(messages, STREAMS, 4, torch.float64, follow=True)
+    played = five_messages(messages, 4, follow=True)
     assert (played.noise.shape, played.moves.shape) == ((runs, sent, 4), (runs, sent))
-    # Of noise alone 300,000 draws are enough.
-    (played,) = play(10**6, STREAMS, 30_000, torch.float32)
-    assert played.noise.shape == (2, 5, 30_000)
-    (played,) = play(10**6, STREAMS, 29_999, torch.float32)
-    assert played.noise.shape == (3, 5, 29_999)
+
+
+@pytest.mark.parametrize(("d", "runs"), [(30_000, 2), (29_999, 3)])
+def test_of_noise_alone_300000_draws_are_enough(d, runs):
+    assert five_messages(10**6, d).noise.shape == (runs, 5, d)
 
 
 class SilentTotal(Messages):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import patients
 import pytest
 from alike import assert_alike
 
@@ -82,7 +81,7 @@ SCENES: dict[str, tuple[list[str], list[str]]] = {
 
 
 def write_records() -> None:
-    """Records with every kind of column: names, persons, numbers with gaps and marks, words, classes, dates."""
+    """Records with every kind of column: names, persons, numbers with gaps and marks, words, classes."""
     ward = {"centre": np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South")), "who": ROW // 5}
     ward |= {"visit": ROW % 4, "age": 20.0 + ROW % 60, "smoker": np.where(ROW % 2 == 0, "yes", "no")}
     ward |= {"pulse": np.where(ROW % 9 == 0, -999, 60 + ROW % 40), "note": [f"words {n}" for n in ROW]}
@@ -91,8 +90,6 @@ def write_records() -> None:
     ward |= {"income": np.where(ROW == 5, 1e6, 900.25 + 7 * (ROW % 90)), "leak": np.where(ROW % 4 == 0, 3, 1)}
     ward |= {"outcome": np.where(ROW % 4 == 0, "ill", "well"), "stage": 1 + ROW % 3, "dose": 0.5 * (ROW % 80) + 10}
     pd.DataFrame(ward).to_csv("ward.csv", index=False)
-    patients.write_records("patients.csv")
-    patients.run_file(".", trials=2, epsilons=[1, 4])
 
 
 def said(scene: str) -> str:

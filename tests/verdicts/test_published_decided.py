@@ -30,6 +30,7 @@ def test_the_command_gives_the_published_rows_of_committed_trials(tmp_path):
         files = (folder / f"{name}.csv" for folder in (tmp_path, ROOT / "results" / "published"))
         found, published = (pd.read_csv(file).fillna({"reading": "", "claim": ""}) for file in files)
         wanted = found[key].merge(published, on=key, how="left")
+        assert len(found) == {"decided": 21, "decided_means": 8}[name]
         pd.testing.assert_frame_equal(found, wanted[found.columns], rtol=1e-6, atol=1e-6, check_dtype=False)
 
 

@@ -16,7 +16,15 @@ from sensitivity import broken_bounds
 from silodp.algorithms import ALGORITHMS
 from silodp.audit import mechanism_check
 from silodp.audit.canary import CLIP, SCALES, WatchedFederation, deviation, occurrence
-from silodp.audit.mechanism_check import Transcripts, check_mechanism, draw_findings, noise_findings
+from silodp.audit.mechanism_check import (
+    ALARM,
+    Fault,
+    Mechanism,
+    Transcripts,
+    check_mechanism,
+    draw_findings,
+    noise_findings,
+)
 from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
@@ -177,6 +185,11 @@ def test_what_is_found_is_named():
     assert found.verdict_text.startswith("wrong size of noise (coordinates 1 to ")
     found = verdict("minibatch_sgd", STREAMS, PLANTS["the same batch in every round"])
     assert found.verdict_text == "records drawn again (gradient of successive rounds)"
+
+
+def test_a_mechanism_is_broken_below_the_alarms_level():
+    worst = Fault("wrong size of noise", "gradient", ALARM / 4)
+    assert [Mechanism(worst, p, 4).broken for p in (math.nextafter(ALARM, 0), ALARM, 1.0)] == [True, False, False]
 
 
 def test_honest_mechanisms_fail_no_more_often_than_the_level():

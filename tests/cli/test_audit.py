@@ -24,6 +24,12 @@ def test_an_algorithm_is_audited_at_each_claim(capsys, tmp_path):
     assert len(table) == 2
 
 
+def test_a_message_is_of_all_records_at_most(capsys):
+    arguments = ["audit", "minibatch_sgd", "--records", "6", "--rounds", "2", "--epsilon", "1", "--batch"]
+    assert [main([*arguments, batch]) for batch in ("6", "7")] == [0, 2]
+    assert "--batch: 7: must be at most --records = 6" in capsys.readouterr().err
+
+
 def test_a_publications_experiment_is_audited_at_the_sizes_that_its_table_has(tmp_path, monkeypatch):
     seen = []
 

@@ -24,6 +24,7 @@ from silodp.datasets import sources as sources_module
 from silodp.datasets.cache import FetchError, local_files
 from silodp.datasets.fetch import fetch
 from silodp.datasets.sources import read_sources
+from silodp.jobs.fetch import fetch as fetch_job
 
 CONTENT = np.random.default_rng(7).bytes(60_000)
 FILE = "insurance/insurance.csv"
@@ -284,6 +285,20 @@ def test_mirror_and_cache_from_the_environment(table: Server, cache: Path, monke
     assert fetch("insurance") == [cache / FILE]
     assert table.requests == [f"/pub/{FILE}"]
     assert local_files("insurance") == {FILE: cache / FILE}
+
+
+def test_the_job_lists_files_and_checksums_and_a_bundled_data_set_has_none(
+    table: Server, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table.answers[f"/pub/{FILE}"] = reply(CONTENT)
+    monkeypatch.setenv("SILODP_DATA_MIRROR", f"{table.base}/pub")
+    monkeypatch.setenv("SILODP_DATA_CACHE", str(cache))
+    with caplog.at_level(logging.INFO, "silodp"):
+        fetch_job(["digits", "insurance"], listing=tmp_path / "files.csv")
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    assert (tmp_path / "files.csv").read_text().splitlines()[1:] == [f"insurance,{FILE},sha256:{digest}"]
+    assert caplog.messages[0] == "digits: ships with scikit-learn, nothing to fetch"
+    assert caplog.messages[-1] == f"insurance: 1 files in {cache / 'insurance'}"
 
 
 def test_a_wrong_file_in_the_users_mirror_is_an_error(table: Server, cache: Path, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_an_algorithm_without_fault_passes():
 
 
 class Recording(ToySign):
-    made, budgets, played = [], [], []
+    made, budgets, played, first = [], [], [], []
 
     @classmethod
     def with_options(cls, options):
@@ -210,6 +210,7 @@ class Recording(ToySign):
         values = {float(value) for _, y in federation.messages.silos if y is not None for value in y}
         last = max(values) if values and all(value % 1 == 0 for value in values) else None
         self.played.append((tuple(state.w.shape), points, self.rounds, last))
+        self.first += [state.w[0]] if r == 0 else []
         return super().round(r, state, federation)
 
 
@@ -228,3 +229,5 @@ def test_an_algorithm_is_tried_by_silos_of_two_sizes_with_and_without_noise_in_e
     assert sum(rounds == 12 for _, _, rounds, _ in Recording.played) == 12
     # The last class of logistic, softmax and perceptron; a linear target is none.
     assert {(d, last) for (_, d), *_, last in Recording.played} == {(4, None), (4, 1), (15, 2), (23, 1)}
+    # Runs begin neither at 0 nor where a sigmoid is flat.
+    assert all(0.2 < first.square().mean().sqrt() < 0.6 for first in Recording.first)

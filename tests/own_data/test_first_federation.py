@@ -1,6 +1,7 @@
 """`silodp init --federation`: a draft that loads, and marks what it read off the records."""
 
 import numpy as np
+import pandas as pd
 import patients
 import pytest
 
@@ -75,6 +76,16 @@ def test_the_study_is_of_made_up_records(draft, tmp_path):
     assert config.is_own
     bounds = read_federation(tmp_path / "federation/federation.yaml").records.bounds
     assert config.preprocess.bounds.keys() == bounds.keys()
+
+
+def test_made_up_silos_have_forty_records_and_a_target_fills_its_bounds(draft, tmp_path):
+    patients.write_records(tmp_path / "patients.csv", {"North": 747, "South": 23}, age=AGES)
+    assert main(["init", "patients.csv", "--target", "age", "--silo", "hospital", "--federation"]) == 0
+    low, high = read_federation(tmp_path / "federation/federation.yaml").records.bounds["age"]
+    made = pd.read_csv(tmp_path / "federation/made_up.csv")
+    assert made["silo"].value_counts().to_dict() == {"North": 740, "South": 40}
+    assert (made["age"].min(), low < 20 < 79 < high) == (low, True)
+    assert high - 0.01 * (high - low) < made["age"].max() <= high
 
 
 @pytest.mark.parametrize(

@@ -56,3 +56,12 @@ def test_separable_classes_have_no_minimiser(classes: int) -> None:
     result = heterogeneity([x[::2], x[1::2]], [y[::2], y[1::2]], "classification", classes)
     assert not result.converged
     assert np.isfinite(result.value)
+
+
+def test_classes_that_overlap_have_a_minimiser_that_is_found():
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        classes = 2 + seed % 2
+        xs = [generator.normal(size=(20, 3)) * 10.0 ** generator.uniform(-1, 1) for _ in range(3)]
+        ys = [generator.integers(0, classes, 20) for _ in xs]
+        assert heterogeneity(xs, ys, "classification", classes).converged

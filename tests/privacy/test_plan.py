@@ -1,6 +1,7 @@
 """Privacy plans against numbers worked out by hand from the papers' formulas."""
 
 import dataclasses
+import inspect
 import math
 from collections import Counter
 
@@ -181,6 +182,15 @@ def test_subsets_are_drawn_without_replacement():
     assert plan.sampling == "5, 10 of 10 without replacement in a message"
 
 
+def test_only_messages_that_all_have_their_part_are_of_disjoint_parts():
+    apart = Release("first", 1, 4, 1.0, sampler="all", part=(0, 4))
+    for rest, said in (
+        (Release("second", 1, 6, 1.0, sampler="all", part=(4, 6)), "all of disjoint parts of 4, 6 of 10"),
+        (Release("second", 2, 5, 1.0), "5 of 10 with replacement, and all"),
+    ):
+        assert PrivacyPlan("toy", Budget(10, 3, 1.0, 0.01, 1.0), (apart, rest)).sampling == said
+
+
 @pytest.mark.parametrize(
     ("options", "sensitivity"),
     [
@@ -198,6 +208,21 @@ def test_sensitivity_by_hand(options, sensitivity):
     release = Release("gradient", 3, 8, 1.5, **options)
     assert release.sensitivity == pytest.approx(sensitivity)
     assert release.noise_multiplier == pytest.approx(1.5 / sensitivity)
+
+
+TAKES_NOISE = [name for name, kind in ALGORITHMS.items() if "noise" in inspect.signature(kind).parameters]
+
+
+@pytest.mark.parametrize("name", TAKES_NOISE)
+def test_noise_that_is_given_is_taken_at_every_epsilon_and_a_baseline_has_none(name):
+    def noises(epsilon, noise):
+        plan = ALGORITHMS[name](3, noise=noise).plan(Budget(12, 3, epsilon, 1e-3, 4.0, 2))
+        return [release.noise for release in plan.releases]
+
+    once, twice = noises(0.5, 1.5), noises(0.5, 3.0)
+    assert once == noises(9.0, 1.5) == [noise / 2 for noise in twice]
+    assert min(once) > 0
+    assert {*noises(None, 1.5)} == {0.0}
 
 
 def test_batches_at_their_limits():

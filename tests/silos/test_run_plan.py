@@ -75,11 +75,17 @@ def test_a_promise_has_no_slack(factor, kept, monkeypatch):
         run_plan()
 
 
-def test_larger_weights_are_refused():
+def test_weights_are_refused_above_what_rounding_allows():
+    """B in K(2d + 8)2⁻⁵³(√d·B + KηL)/ηL = 2⁻²⁰ for the silo of the most steps."""
     options = {"noise_at": "end"}
-    run_plan(name="local_sgd", options=options, bound=1e3)
-    with pytest.raises(ConfigError, match=r"bound = 1e\+09: too large for \d+ local steps in float64"):
-        run_plan(name="local_sgd", options=options, bound=1e9)
+    plan = run_plan(name="local_sgd", options=options)
+    d, step = plan.model.size, plan.federation.stepsize * plan.federation.clip
+    K = max(kind.records for of in plan.plans for kind in of.releases)
+    assert d != K
+    limit = (ALLOWED * step / (K * (2 * d + 8) * 2.0**-53) - K * step) / math.sqrt(d)
+    run_plan(name="local_sgd", options=options, bound=0.999 * limit)
+    with pytest.raises(ConfigError, match=rf"bound = [0-9.e+]+: too large for {K} local steps in float64"):
+        run_plan(name="local_sgd", options=options, bound=1.001 * limit)
 
 
 def keys_of(model: type[BaseModel], inside=()):

@@ -1,6 +1,7 @@
 """Decided tables from planted runs whose answers are known, and a small family that is really trained."""
 
 import functools
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from pandas.testing import assert_frame_equal
 from scipy import stats
 
 from silodp.cli import main
+from silodp.cli.decided import _note_machine
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.loading import known_experiments
@@ -24,6 +26,7 @@ from silodp.verdicts.claims.claim_files import read_protocol
 from silodp.verdicts.decided import estimate, swapped_estimates
 from silodp.verdicts.decided_tables import cell_rows, gate_row, plan_rows, planned_trials
 from silodp.verdicts.decided_trials import COPY, FamilySetting, choosable, make_trials, pilot, train_points, trial_files
+from silodp.workflow.digests import checksum
 
 EPSILONS, CHOOSING, T = [2.0, 8.0], 4, 100
 STEPS = np.exp([-3, -1.5, 0]).tolist()
@@ -202,6 +205,20 @@ def test_a_claims_power_is_that_of_its_own_cells_pairs_and_rule(tmp_path):
     # At the effect, minibatch SGD is worse by the whole margin: half of the intervals' ends lie above it and more.
     assert found["turned"]["all"] < 0.05
     assert found["turned"]["first"] == "minibatch_sgd"
+
+
+def test_machines_that_made_trials_are_noted_once_each(tmp_path, monkeypatch):
+    of = part(tmp_path)
+    file = of.trials_folder / "made_by.json"
+    _note_machine(of)
+    assert not file.exists()
+    plant(of, "local_sgd", rows("local_sgd", normal(0.3)))
+    lock = checksum(small.ROOT / "requirements.lock")
+    runs = [{"machine": name, "requirements_lock_sha256": lock} for name in ("first", "second")]
+    for name in ("first", "first", "second", "first"):
+        monkeypatch.setattr("silodp.cli.decided.machine", lambda name=name: name)
+        _note_machine(of)
+    assert file.read_text() == json.dumps({"runs": runs}, indent=1) + "\n"
 
 
 OTHER = [

@@ -147,6 +147,17 @@ def test_a_category_has_ten_records(found, rare, kept):
     )
 
 
+@pytest.mark.parametrize("words", [1, 2, 3])
+def test_what_is_said_to_be_a_boolean_has_two_words_however_rare(found, words):
+    column = np.array(["yes", "no", "maybe"])[np.where(I < 3, I % words, 0)]
+    wishes = {"types": {"smoker": "boolean"}}
+    if words == 2:
+        assert found(smoker=column, wishes=wishes)[0].schema.columns["smoker"] == Column("boolean", ("no", "yes"))
+        return
+    with pytest.raises(TableError, match=f"column 'smoker': {words} different words: a boolean must have two"):
+        found(smoker=column, wishes=wishes)
+
+
 def test_a_column_has_fifty_words_and_a_target_twenty_classes(found):
     words = [f"w{i % 50}" for i in np.arange(1000)]
     assert found(ward=["other", *words[1:120]])[0].refused == {"ward": "text with more than 50 different values"}

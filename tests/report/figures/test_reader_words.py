@@ -33,6 +33,7 @@ def test_every_choice_of_a_run_file_has_words():
             "Wisconsin breast cancer, perceptron 30-5-2: SPIDER, [each tensor clipped by itself]",
         ),
         ("check rates_convex, slope in epsilon0", "Rates of the convex paper, slope in ε0"),
+        ("check of_nothing that is registered", "check of_nothing that is registered"),
         ("a mine of 1-2", "a “Mine, too” of 1-2"),
         ("nothing to say", "nothing to say"),
     ],

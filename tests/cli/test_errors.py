@@ -66,6 +66,15 @@ BAD = {
     "audit results/published": "a publication is audited with --output and without --silos",
     "audit results/published --silos x --output y": "is audited with --output and without --silos",
     f"{AUDIT} --batch 400": "--batch: 400: must be at most --records = 169",
+    f"{AUDIT} --records 1": "--delta: missing: the default 1/n^2 needs --records > 1",
+    f"{AUDIT} --option noise=loud": "command line: --option: noise=loud: could not convert string to float: 'loud'",
+    "audit fedprox_spider --option phase_length=0": "--option: phase_length=0: phase_length = 0: must be at least 1",
+    "audit fedprox_spider --option phase_length=two": "command line: --option: phase_length=two: ",
+    # own records and silos
+    "init {wrong} --target y --type x=colour": "--type: x=colour: must be COLUMN= and one of ",
+    "init {wrong} --target y --name north": "--name: north: must be left out without --federation",
+    "silo key north --raise 2": "--raise: must be given with budget alone, and is with key",
+    "silo budget north.yaml": "--raise: must be given with budget alone, and is with budget",
     f"{AUDIT} --option speed=3": "--option: 'speed=3': must be NAME=VALUE",
     # amplification
     "epsilon --amplification --epsilon0 1 --reports 9": "--delta: must be given with --amplification",

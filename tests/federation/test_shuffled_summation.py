@@ -113,9 +113,9 @@ def test_one_record_moves_one_vector_by_at_most_the_range(name, kind):
         assert ((moved > 0).sum((0, 1)) <= 1).all(), "and one sum a run"
 
 
-def made(name, dimension=3):
+def made(name, dimension=3, epsilon=2.0):
     algorithm = ALGORITHMS[name].with_options({"rounds": 10, "silos": 5, "cohort": 5, "phase_length": 5})
-    return shuffled_plan(algorithm.plan(Budget(70, 10, 2.0, 1e-4, 9.0)), 5, dimension)
+    return shuffled_plan(algorithm.plan(Budget(70, 10, epsilon, 1e-4, 9.0)), 5, dimension)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -162,6 +162,15 @@ def test_a_plan_whose_sums_are_for_another_model_is_refused():
         shuffled_summation([plan], 4, STREAMS)
     with pytest.raises(ValueError, match="dimension = None: must be 3"):
         shuffled_summation([dataclasses.replace(plan, shuffled_sum=None)], 3, STREAMS)
+
+
+def test_a_point_that_leaves_a_stack_takes_its_numbers_of_every_kind_with_it():
+    plans = [made("sdp_prox_svrg", epsilon=epsilon) for epsilon in (1.0, 2.0, 4.0)]
+    summation = shuffled_summation(plans, 3, STREAMS)
+    summation.keep_points(torch.tensor([True, False, True]))
+    assert summation.parameters == shuffled_summation(plans[::2], 3, STREAMS).parameters
+    assert summation.parameters != shuffled_summation(plans[:2], 3, STREAMS).parameters
+    assert set(summation.parameters) == {"difference", "anchor"}
 
 
 def test_one_silo_a_round_may_send_alone():

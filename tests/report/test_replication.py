@@ -1,6 +1,7 @@
 """One figure of a paper by itself: its run trains what it shows and nothing else, and its cost is said first."""
 
 import re
+from pathlib import Path
 
 import pytest
 import small
@@ -55,6 +56,23 @@ def test_dry_run_prints_the_cost_and_trains_nothing(tmp_path, monkeypatch, capsy
     assert re.search(r"cost: \d+ jobs, 11160 trained runs, .* about \d+ min here", text)
     assert "results/figure-nonconvex-8-2-trials/figures/wbcd_mlp_M2_R25.svg" in text
     assert [path.name for path in (tmp_path / "results" / "figure-nonconvex-8-2-trials").iterdir()] == ["run.yaml"]
+
+
+def test_a_figure_is_rebuilt_as_far_as_its_files_and_its_tables_are_named(tmp_path, monkeypatch, capsys):
+    codes, called = [0, 3], []
+
+    def rebuild(*words):
+        called.append(words[:4])
+        return codes.pop()
+
+    monkeypatch.setattr("silodp.cli.replicate.run_workflow", rebuild)
+    monkeypatch.chdir(tmp_path)
+    assert [main(["replicate", "nonconvex-8", "--trials", "2", "--cores", "1"]) for _ in (0, 1)] == [3, 0]
+    folder = "results/figure-nonconvex-8-2-trials"
+    picture = f"{folder}/figures/wbcd_mlp_M2_R25"
+    files = [f"{picture}.{kind}" for kind in ("svg", "pdf", "png")]
+    assert called == [(Path(f"{folder}/run.yaml"), called[0][1], "1", files)] * 2
+    assert capsys.readouterr().out.splitlines()[-2:] == [f"{picture}.png", f"{folder}/tables/wbcd_mlp.csv"]
 
 
 def test_figure_2_of_the_check_ins_paper_needs_no_workflow(tmp_path, monkeypatch, capsys):

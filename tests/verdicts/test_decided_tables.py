@@ -221,6 +221,31 @@ def test_machines_that_made_trials_are_noted_once_each(tmp_path, monkeypatch):
     assert file.read_text() == json.dumps({"runs": runs}, indent=1) + "\n"
 
 
+def test_commands_of_trials_and_of_the_plan_go_through_the_parts_that_are_asked_for(tmp_path, monkeypatch, capsys):
+    of, made, noted = part(tmp_path), [], []
+    rest = [replace(of, experiment="other"), replace(of, setting=of.setting.model_copy(update={"R": 9}))]
+    protocol = read_protocol() | {"data_sets": {"small": {"margin": 0.25}}}
+    monkeypatch.setattr("silodp.cli.decided.read_protocol", lambda: protocol)
+    monkeypatch.setattr("silodp.cli.decided.data_set", lambda name: "small")
+    monkeypatch.setattr("silodp.cli.decided.parts_of", lambda protocol, name, folder: [of, *rest])
+    monkeypatch.setattr("silodp.cli.decided.make_trials", lambda part, side: made.append((part, side)))
+    monkeypatch.setattr("silodp.cli.decided._note_machine", noted.append)
+    words = ["--experiments", "small", "--settings", of.setting.name, "--folder", str(tmp_path / "tables")]
+    assert main(["decided", "trials", "printed", *words]) == 0
+    assert (made, noted) == ([(of, side) for side in ("local_sgd", "minibatch_sgd", COPY)], [of])
+    assert main(["decided", "trials", "printed", *words, "--sides", "minibatch_sgd"]) == 0
+    assert (made[3:], noted) == ([(of, "minibatch_sgd")], [of, of])
+
+    def rows(parts, margin, claims):
+        return [{"claim": "", "experiment": part.experiment, "margin": margin} for part in parts]
+
+    monkeypatch.setattr("silodp.cli.decided.plan_rows", rows)
+    assert main(["decided", "plan", "printed", "--folder", str(tmp_path / "tables")]) == 0
+    table = pd.read_csv(tmp_path / "tables" / "decided_power.csv")
+    assert table[["experiment", "margin"]].to_numpy().tolist() == [["small", 0.25], ["other", 0.25], ["small", 0.25]]
+    assert "small    0.25" in capsys.readouterr().out
+
+
 OTHER = [
     ("stepsize", 0.3),
     ("clip", 7),

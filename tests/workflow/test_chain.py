@@ -7,7 +7,10 @@ import pytest
 from chain import call, done, fill, play_no_audit
 from jobs import same
 
+from silodp.audit.audit_columns import AS_PLANNED
+from silodp.cli import main
 from silodp.experiments.planned_rows import CHOSEN
+from silodp.experiments.race import play
 from silodp.experiments.task import task_of
 from silodp.experiments.training import run_trials
 from silodp.experiments.validation import load
@@ -15,6 +18,7 @@ from silodp.experiments.variants import figure_names
 from silodp.files import read_parquet
 from silodp.partition.partition import read_partition
 from silodp.partition.trial_data import stored_trials
+from silodp.streams import Streams
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.claim_files import load_claims
 from silodp.verdicts.claims.deciding import decide
@@ -103,3 +107,61 @@ def test_trials_that_an_experiment_has_not_are_told(folder, capsys, trials):
     assert call("train", run_file=folder / "run.yaml", silos=silos, output=folder / "no.parquet", **task) == 2
     assert f"trials: {trials!r}: must be all" in capsys.readouterr().err
     assert not (folder / "no.parquet").exists()
+
+
+def test_the_jobs_of_a_race_hand_on_what_its_rungs_play(tmp_path):
+    """Rungs of which the last search finds nothing new."""
+    name, race = "diabetes_linear", {"stride": 2, "searches": 4, "kept": [2, 1]}
+    keys = KEYS | {"tuning": "race", "race": race, "stepsizes": {"low": -2, "high": 0, "points": 5}}
+    keys["algorithms"] = dict.fromkeys(EXPERIMENTS[name][0])
+    path, silos, files = tmp_path / "run.yaml", tmp_path / "silos", []
+    path.write_text(json.dumps({"run": "race", "experiments": {name: keys}}))
+    done("partition", run_file=path, experiment=name, output=silos)
+    of = {"run_file": path, "experiment": name, "algorithm": "minibatch_sgd", "setting": "M2_R2", "silos": silos}
+    for rung in range(7):
+        files.append(tmp_path / f"{rung}.parquet")
+        done("race", **of, rung=rung, earlier=files[:-1] or "", output=files[-1], threads=1)
+    resolved = load(path)
+    config = resolved.experiments[name]
+    task = task_of(name, config, "minibatch_sgd", "M2_R2", "default")
+    prepared = stored_trials(silos, config, task.readings, resolved.run)
+
+    made = [pd.read_parquet(file) for file in files]
+
+    def train(points):
+        trials = sorted(points["trial"].unique())
+        return run_trials(task, resolved.run, prepared, trials, points) if trials else made[4].drop(columns="rung")
+
+    again = play(config.race, task.grid(), train)
+    assert (len(made[4]), min(map(len, (*made[:2], *made[5:]))) > 0) == (0, True)
+    same(pd.concat(made, ignore_index=True)[again.columns], again, check_dtype=False)
+
+
+def test_an_audit_of_a_run_file_is_of_its_silos_as_they_are_cut(folder, tmp_path, monkeypatch):
+    seen, silos = [], folder / "silos/wbcd_mlp/default"
+
+    def rows(run, name, config, sizes):
+        seen.append((run.seed, name, len(config.algorithms), sizes))
+        return pd.DataFrame({"mechanism": [AS_PLANNED, verdicts.pop()]})
+
+    monkeypatch.setattr("silodp.cli.audit.audit_rows", rows)
+    words, verdicts = ["audit", f"{folder}/run.yaml", "wbcd_mlp", "--silos", str(silos)], ["noise repeated", AS_PLANNED]
+    assert [main([*words, "--output", f"{tmp_path}/{code}.csv"]) for code in (0, 1)] == [0, 1]
+    resolved = load(folder / "run.yaml")
+    sizes = [len(records) for records in read_partition(silos, 0).train]
+    assert seen == [(resolved.run.seed, "wbcd_mlp", len(resolved.experiments["wbcd_mlp"].algorithms), sizes)] * 2
+    assert pd.read_csv(tmp_path / "1.csv")["mechanism"].tolist() == [AS_PLANNED, "noise repeated"]
+
+
+def test_checks_and_formulas_are_written_as_they_are_made(folder, tmp_path, monkeypatch):
+    def checked(name, scale, streams):
+        return pd.DataFrame({"check": [name], "scale": [scale], "drawn": [streams.generator("any").integers(10**9)]})
+
+    monkeypatch.setattr("silodp.jobs.check.run_check", lambda name, of: checked(name, of.scale, of.streams))
+    monkeypatch.setattr("silodp.jobs.formulas.formula_rows", lambda: pd.DataFrame({"formula": ["any"]}))
+    done("check", run_file=folder / "run.yaml", name="participation", output=tmp_path / "check.csv")
+    run = load(folder / "run.yaml").run
+    wanted = checked("participation", run.bounds.scale, Streams(run.seed).child("bounds", "participation"))
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "check.csv"), wanted)
+    done("formulas", output=tmp_path / "formulas.csv")
+    assert pd.read_csv(tmp_path / "formulas.csv")["formula"].tolist() == ["any"]

@@ -113,11 +113,17 @@ def _audit_algorithm(
     if delta is None and records == 1:
         raise ConfigError("command line: --delta: missing: the default 1/n^2 needs --records > 1")
     delta = records**-2.0 if delta is None else delta
-    algorithm = _with_options(name, rounds, options).fitted(records, batch)
-    budgets = [Budget(records, algorithm.rounds, claim, delta, _BATCH_EPSILON, batch) for claim in epsilon]
+    try:
+        algorithm = _with_options(name, rounds, options).fitted(records, batch)
+        budgets = [Budget(records, algorithm.rounds, claim, delta, _BATCH_EPSILON, batch) for claim in epsilon]
+        made = [algorithm.plan(budget) for budget in budgets]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ConfigError) or not (options or isinstance(error, TypeError)):
+            raise
+        raise ConfigError(f"command line: --option: {' '.join(options) or 'missing'}: {error}") from error
     # Points whose batches differ cannot share a stack.
     stacks: dict[tuple[int, ...], list] = {}
-    for plan in map(algorithm.plan, budgets):
+    for plan in made:
         stacks.setdefault(tuple(release.records_drawn for release in plan.releases), []).append(plan)
     streams = Streams(seed).child("audit", algorithm.name)
     rows = []
@@ -150,7 +156,4 @@ def _with_options(name: str, rounds: int, options: Sequence[str]) -> Any:
             values[option] = json.loads(value)
         except ValueError:
             values[option] = value
-    try:
-        return kind.with_options({"rounds": rounds, **values})
-    except TypeError as error:
-        raise ConfigError(f"command line: {name}: {error}: give it with --option") from error
+    return kind.with_options({"rounds": rounds, **values})

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from silodp.datasets import rdatasets
+from silodp.datasets import DATASETS, rdatasets
+from silodp.datasets.star import SCHEMA
 
 
 @pytest.mark.parametrize("found", [None, SimpleNamespace(origin=None)])
@@ -31,3 +32,14 @@ def test_records_without_gaps_whose_silo_is_large_enough_are_written_silo_first(
         assert list(made.columns) == ["school", "score"]
         assert made["school"].tolist() == schools
         assert made["score"].tolist() == ["1", "2", "5", "6"][: len(schools)]
+
+
+def test_a_pupil_of_star_is_of_the_upper_class_from_the_median_on(tmp_path):
+    words = {name: of.values for name, of in SCHEMA.columns.items() if of.values and name != "math"}
+    frame = pd.DataFrame({name: [values[i % len(values)] for i in range(6)] for name, values in words.items()})
+    frame = frame.assign(sch=["1", "1", "2", "2", "2", "2"], math=[483, 484, 400, 600, 484, 483], exp=range(6))
+    frame[list(SCHEMA.columns)].to_csv(tmp_path / "star.csv", index=False)
+    data = DATASETS["star"].loader({"star.csv": tmp_path / "star.csv"})
+    assert data.y.tolist() == [0, 1, 0, 1, 1, 0]
+    assert (data.x.shape, data.x[:, data.feature_names.index("exp")].tolist()) == ((6, 17), [0, 1, 2, 3, 4, 5])
+    assert [data.silo_names[silo] for silo in data.silo] == ["1", "1", "2", "2", "2", "2"]

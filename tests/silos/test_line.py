@@ -12,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+import yaml
 from three_silos import records, run_plan, seeded_key, simulated_weights
 
+from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, train
 from silodp.silos.keys import check_dates, fingerprint, make_key, spoken
@@ -122,6 +124,19 @@ def test_a_key_is_private_and_never_replaced(tmp_path):
     assert len(fingerprint(certificate)) == 32
     with pytest.raises(ValueError, match="already exists"):
         make_key(tmp_path / "north.key")
+
+
+@pytest.mark.parametrize(("name", "indent"), [("north", 4), ("coordinator", 2)])
+def test_the_command_of_a_key_prints_what_goes_into_the_agreed_file(name, indent, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["silo", "key", name]) == 0
+    first, compared, _, *lines = capsys.readouterr().out.splitlines()
+    certificate = (tmp_path / f"{name}.crt").read_text()
+    assert first.startswith(f"{name}.key: private; {name}.crt: for all.")
+    assert compared == spoken(fingerprint(certificate))
+    assert lines[0] == " " * indent + "certificate: |"
+    assert yaml.safe_load("\n".join([*lines, ""])) == {"certificate": certificate}
+    assert main(["silo", "key", name]) == 2
 
 
 def test_a_newer_line_takes_the_place_of_the_older_and_only_hello_and_replies_leave(tmp_path):

@@ -1,12 +1,14 @@
 """ε with selection, held against the Rényi accountant of dp-accounting and closed forms."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.rdp import RdpAccountant
 from events import delivered_epsilon
 
+from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.losses import epsilon_of_moments
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.private_selection import (
@@ -15,6 +17,7 @@ from silodp.privacy.private_selection import (
     selection_epsilon,
     stopping,
 )
+from silodp.privacy.shuffling.shuffled_plan import shuffled_plan
 
 DELTA = 1e-6
 
@@ -67,3 +70,16 @@ def test_the_least_private_point_counts():
     assert selection_epsilon([weak], 10) > selection_epsilon([weak], 3)
     with pytest.raises(ValueError, match=r"tries = 0.5: must be at least 1"):
         selection_epsilon([weak], 0.5)
+
+
+def test_what_no_bound_covers_is_infinite_or_unknown():
+    private = plan("replacement", 3.0)
+    baseline = replace(private, budget=replace(private.budget, epsilon=None))
+    assert selection_epsilon([private, baseline], 5.0) == math.inf
+    shuffled = ALGORITHMS["sdp_prox_sgd"].with_options({"rounds": 4, "silos": 3, "cohort": 3})
+    sums = shuffled_plan(shuffled.plan(Budget(40, 4, 2.0, 1e-4, 9.0)), 3, 5)
+    assert math.isnan(selection_epsilon([sums], 5.0))
+    for tries in (0.99, -1.0, math.nan):
+        with pytest.raises(ValueError, match="must be at least 1"):
+            selection_epsilon([private], tries)
+    assert math.isfinite(selection_epsilon([private], 1.0))

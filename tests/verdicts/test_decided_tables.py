@@ -196,12 +196,14 @@ def test_a_claims_power_is_that_of_its_own_cells_pairs_and_rule(tmp_path):
         "turned": Decided(**about, pairs=[turned], most_epsilon=2),
         "other": Decided(**about | {"family": "calibrated"}, pairs=[pair]),
         "stated": Decided(**about, pairs=[pair | {"stated": 2.0}]),
+        "mean": Decided(**about | {"verdict": "on_average"}, pairs=[pair]),
     }
     found = {row["claim"]: row for row in plan_rows([of], 0.05, claims) if row["claim"]}
-    assert set(found) == {"better", "both", "turned"}
+    assert set(found) == {"better", "both", "turned", "mean"}
     assert (found["better"]["cells"], found["both"]["cells"]) == (1, 2)
     assert found["better"]["all"] > 0.99
     assert 0.6 < found["both"]["all"] < 0.95
+    assert found["both"]["all"] < found["mean"]["all"]
     # At the effect, minibatch SGD is worse by the whole margin: half of the intervals' ends lie above it and more.
     assert found["turned"]["all"] < 0.05
     assert found["turned"]["first"] == "minibatch_sgd"
@@ -349,6 +351,13 @@ def test_fresh_trials_go_on_from_the_pilots_and_the_copy_has_noise_of_its_own(tm
         assert sorted(table["trial"].unique()) == list(range(CHOOSING, CHOOSING + T))
     ours, theirs = (table.sort_values(["trial", "epsilon"])["train_loss"].to_numpy() for table in tables.values())
     assert (ours != theirs).all()
+    # What is there stays, and what is missing is made again.
+    first, *rest = trial_files(of, COPY)
+    first.unlink()
+    before = [file.stat().st_mtime_ns for file in rest]
+    make_trials(of, COPY)
+    assert [file.stat().st_mtime_ns for file in rest] == before
+    assert_frame_equal(pd.concat(map(pd.read_parquet, trial_files(of, COPY))), tables[COPY])
 
 
 def test_a_data_set_whose_trials_need_a_gpu_says_so(capsys, monkeypatch, tmp_path):

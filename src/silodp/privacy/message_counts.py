@@ -51,11 +51,6 @@ class Occurrences:
         with np.errstate(divide="ignore"):
             return np.log(self.weights)
 
-    @property
-    def is_gaussian(self) -> bool:
-        """Whether the records always take part once."""
-        return self.weights[0] == 0 and len(self.weights) == 2
-
 
 def gaussian_occurrences(mu: float) -> Occurrences:
     """Every record always takes part once: the Gaussian mechanism with sensitivity over noise μ."""
@@ -109,9 +104,7 @@ class Draws(NamedTuple):
     b: int = 1
 
     def law(self, tail: float) -> Occurrences:
-        """Its law of occurrences, which may leave out the probability `tail`."""
-        if self.how == "all":
-            return gaussian_occurrences(1 / self.z)
+        """Its law of occurrences, if not "all", which may leave out the probability `tail`."""
         if self.how == "with":
             return with_replacement(self.n, self.b * int(self.K), self.z, tail, self.m)
         if self.m == self.b == 1:

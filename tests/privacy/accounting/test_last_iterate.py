@@ -125,3 +125,12 @@ def test_mnist_at_18_is_certified_at_7():
 def test_the_bound_holds_at_any_noise(z):
     bracket, bound = end_of_round_epsilon(7, 5, 50, z, 1e-4), last_iterate_epsilon(7, 5, 50, z, 1e-4)
     assert bracket.lower <= bound < np.inf
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_steps_rounds_and_records_are_one_at_least(wrong):
+    sizes = [1, 1, 1]
+    assert 0 < last_iterate_epsilon(*sizes, 2.0, 1e-5) < np.inf
+    sizes[wrong] = 0
+    with pytest.raises(ValueError, match="must be at least 1"):
+        last_iterate_epsilon(*sizes, 2.0, 1e-5)

@@ -65,3 +65,16 @@ def test_outside_the_theorem_there_is_noise_but_no_c():
 def test_a_plan_without_a_shuffler_is_refused():
     with pytest.raises(ValueError, match="has no shuffler"):
         delivered_shuffled(ALGORITHMS["minibatch_sgd"](3).plan(Budget(50, 3, 1.0, 1e-6, 1.0)))
+
+
+@pytest.mark.parametrize("M", [0, 1001])
+def test_silos_of_a_round_are_one_to_all(M):
+    with pytest.raises(ValueError, match=f"M = {M}: must lie between 1 and N = 1000"):
+        shuffled_epsilon(4.0, **RUN | {"M": M})
+    assert all(math.isfinite(shuffled_epsilon(4.0, **RUN | {"M": inside})) for inside in (1, 1000))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_noise_is_for_a_positive_finite_epsilon(epsilon):
+    with pytest.raises(ValueError, match="must be positive and finite"):
+        shuffled_noise(epsilon, **RUN)

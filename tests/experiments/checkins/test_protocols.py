@@ -193,3 +193,21 @@ def test_the_compiled_walk_is_that_of_tensors(draw, dummies, model, dtype, toler
 def test_budgets_without_meaning_are_refused(n, epsilon, delta):
     with pytest.raises(ValueError, match="must be"):
         local_epsilon(PROTOCOLS["a_fix"], n, Shape(), epsilon, delta)
+
+
+@pytest.mark.parametrize(
+    ("key", "inside", "outside"),
+    [
+        ("n", [1, 2], [0]),
+        ("epsilon", [1e-9, math.nextafter(checkin_protocols.LARGEST, 0)], [0.0, checkin_protocols.LARGEST, math.nan]),
+        ("delta", [1e-300, math.nextafter(1.0, 0.0)], [0.0, 1.0, math.nan]),
+    ],
+)
+def test_clients_epsilon_and_delta_are_taken_up_to_their_limits(key, inside, outside):
+    given = {"n": 9, "epsilon": 1.0, "delta": 1e-6}
+    for value in inside:
+        found, amplified = local_epsilon(PROTOCOLS["none"], shape=Shape(), **given | {key: value})
+        assert (found, amplified) == (pytest.approx((given | {key: value})["epsilon"], rel=1e-5), False)
+    for value in outside:
+        with pytest.raises(ValueError, match="n must be at least 1, epsilon above 0 and below 60"):
+            local_epsilon(PROTOCOLS["none"], shape=Shape(), **given | {key: value})

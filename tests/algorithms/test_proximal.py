@@ -79,8 +79,15 @@ def test_noise_of_svrg_by_hand():
 
 
 def test_a_theorem_whose_batch_is_too_small_says_so():
-    with pytest.raises(ValueError, match=r"K = 1: must be at least \d+ for Theorem E.2 at epsilon = 4"):
-        ALGORITHMS["prox_svrg"](4, phase_length=100, noise="theorem").plan(Budget(100, 4, 4.0, 1e-4, 16.0))
+    def plan(K):
+        return ALGORITHMS["prox_svrg"](4, phase_length=100, noise="theorem").plan(Budget(100, 4, 4.0, 1e-4, 16.0, K))
+
+    with pytest.raises(ValueError, match=r"K = 1: must be at least \d+ for Theorem E.2 at epsilon = 4") as told:
+        plan(1)
+    least = int(str(told.value).split("at least ")[1].split(" ")[0])
+    assert plan(least)["difference"].records == least > 2
+    with pytest.raises(ValueError, match=f"K = {least - 1}: must be at least {least}"):
+        plan(least - 1)
 
 
 # What each paper's algorithm returns one of: numbers of steps taken.

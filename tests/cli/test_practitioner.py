@@ -115,6 +115,8 @@ def test_more_rounds_than_a_lattice_resolves_are_refused_in_one_line(capsys, pow
 def test_numbers_at_their_limits_get_a_number_and_no_warning(capsys):
     of_many = ["--rounds", "25", "--records", str(2**63), "--batch", "10", "--sigma", "1", "--clip", "1"]
     assert answer(capsys, "epsilon", *of_many, "--delta", "1e-5")["delivered_epsilon"] == 0
+    all_drawn = ["--rounds", "1", "--records", "100", "--batch", "100", "--sigma", "1", "--delta", "1e-5"]
+    assert answer(capsys, "epsilon", *all_drawn, "--clip", "1")["delivered_epsilon"] > 0
     whole = ["--rounds", "3", *OF_100, "--sigma", "1", "--person-records", "100"]
     exact = gaussian_epsilon(1e-5, 3**0.5 * 2)
     assert answer(capsys, "epsilon", *whole)["epsilon_person"] == pytest.approx(exact, rel=1e-6)

@@ -182,6 +182,7 @@ def test_without_a_silo_column_a_scheme_cuts_silos(loaded, silos, wanted):
 
 WRONG = [
     ({"sizes": {"North": 100, "Tiny": 1}}, "silos.least: None: the smallest silo has 1 records: must leave out silos"),
+    ({"sizes": {"North": 100, "Tiny": 2}}, "the smallest silo has 2 records: must leave out silos that have not 2"),
     ({"silos": {"least": 200}}, "no silo has silos.least = 200 records"),
     ({"silos": {"scheme": "iid", "count": 2}}, "silos.scheme: 'iid': must be column, or silo be left out of dataset"),
     ({"dataset": {"silo": None}}, "silos.scheme: 'column': needs data that name"),
@@ -189,7 +190,7 @@ WRONG = [
     ({"dataset": {"file": "nowhere.csv"}}, "nowhere.csv: no such file"),
     ({"preprocess": {"standardise": "bounds"}}, "preprocess.bounds: []: column 'age': lowest and highest"),
     (
-        {"preprocess": {"standardise": "bounds", "bounds": {"age": [9, 1]}}},
+        {"preprocess": {"standardise": "bounds", "bounds": {"age": [9, 9]}}},
         "the lowest value must be below the highest",
     ),
     ({"preprocess": {"bounds": {"age": [0, 1]}}}, "must be left out unless standardise is bounds"),

@@ -56,6 +56,11 @@ def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path
     assert silo_sizes(config) == (3, 16)
 
 
+def test_a_silo_with_two_records_to_train_on_and_a_test_record_is_large_enough(loaded):
+    config = loaded({"North": 100, "South": 40, "Tiny": 3}, batch_share=0.5).experiments["patients"]
+    assert silo_sizes(config) == (3, 2)
+
+
 def test_an_algorithm_with_nothing_behind_its_colon_takes_its_defaults(loaded):
     config = loaded(algorithms={"minibatch_sgd": None}).experiments["patients"]
     assert config.algorithms["minibatch_sgd"].private == "both"

@@ -20,6 +20,7 @@ from silodp.experiments.validation import load
 from silodp.own_data.study import (
     CALIBRATION_BINS,
     Trials,
+    _fitted,
     _json_value,
     baselines,
     chosen_rows,
@@ -79,6 +80,12 @@ def losses(test, said):
 def spreads(train, test):
     mean = np.mean([value for _, y in train for value in y])
     return [np.mean((mean - y) ** 2) for _, y in test]
+
+
+def test_a_silo_of_one_class_alone_says_that_class():
+    for only in (0, 2):
+        said = _fitted([(np.arange(6.0).reshape(3, 2), np.full(3, only))], 3)(np.zeros((4, 2)))
+        np.testing.assert_array_equal(said, np.tile(np.eye(3)[only], (4, 1)))
 
 
 @few

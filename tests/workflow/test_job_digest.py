@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import small
@@ -520,6 +521,16 @@ def planned(tmp_path, monkeypatch, package):
     plan = planning.make_plan("run.yaml", None, frozen=False)
     planning.freeze(plan, "run.yaml")
     return run_file, plan
+
+
+def test_a_fetch_is_made_again_where_a_file_of_its_data_is_another(monkeypatch):
+    made = plan()
+    before = made.digest_of("fetch", names=["insurance"])
+    assert before == made.digest_of("fetch", names=["insurance"]) != made.digest_of("fetch", names=["mnist"])
+    monkeypatch.setattr(
+        planning, "sources", lambda name: SimpleNamespace(files=[SimpleNamespace(file="a", digest="b")])
+    )
+    assert made.digest_of("fetch", names=["insurance"]) != before
 
 
 TRAIN = {"experiment": "wbcd_mlp", "algorithm": "local_sgd"}

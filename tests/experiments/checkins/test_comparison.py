@@ -1,6 +1,7 @@
 """The comparison at equal central ε: its rows, what they promise, and that nothing else than names decides them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,3 +78,9 @@ def test_every_record_is_a_client_or_a_test_record():
     assert (len(one.train[1]), len(one.test[1])) == (1438, 359)
     other = clients_of(data, config, small.run(), Streams(2))
     assert not torch.equal(one.train[1], other.train[1])
+    # Records that the data's authors set apart are tested on, whatever is drawn.
+    official = replace(data, official_test=np.arange(len(data.y)) >= 1500)
+    for seed in (1, 2):
+        made = clients_of(official, config, small.run(), Streams(seed))
+        assert made.train[1].tolist() == (data.y[:1500] % 2).tolist()
+        assert made.test[1].tolist() == (data.y[1500:] % 2).tolist()

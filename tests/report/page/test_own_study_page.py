@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from silodp.report.page.own_study_page import MOSTLY, Study, paragraph
+from silodp.report.page.own_study_page import MOSTLY, Study, _noise_cost, paragraph
 
 SPLITS = np.array([-0.01, 0.0, 0.01])
 
@@ -77,3 +77,23 @@ def test_a_weak_delta_is_said_with_what_it_allows():
     text = said(weak=[12], delta=12.0**-2)
     assert "with 12 training records δ = 0.0069 allows" in text
     assert "probability 0.083 (n·δ)" in text
+
+
+def without_noise(task="classification"):
+    models = [model("guess", 0.4), model("pooled", 0.1), model("best silo", 0.1), model("minibatch_sgd", 0.1)]
+    return Study({"task": task, "silos": ["A"], "trials": 3, "models": models})
+
+
+@pytest.mark.parametrize(
+    ("task", "words"), [("regression", "typical error of 12.5 % of guessing's"), ("classification", "12.5 % of wrong")]
+)
+def test_an_error_without_bound_is_called_so_and_has_no_price(task, words):
+    study, bounded, unbounded = without_noise(task), {"error": 0.125}, {"error": None}
+    assert study.amount(unbounded) == "an error without bound"
+    assert words in study.amount(bounded)
+    for pair, priced in (((bounded, bounded), True), ((unbounded, bounded), False), ((bounded, unbounded), False)):
+        assert ("noise costs" in _noise_cost(study, *pair)) == priced
+
+
+def test_a_study_in_which_no_noise_was_added_says_that_alone():
+    assert paragraph(without_noise()) == ["Nothing was trained with noise."]

@@ -77,6 +77,7 @@ OVERRIDES = {
         ({"stepsizes": {"low": 1, "high": 0, "points": 3}}, "low must be at most high"),
         ({"trials": True}, "trials: True: must be a valid integer"),
         ({"preprocess": {"pca": 10**6}}, "preprocess.pca: 1000000: must be at most 30, the features of wbcd"),
+        ({"preprocess": {"standardise": "bounds"}}, "'bounds': needs data whose columns are known by name"),
         ({"silos": {"train_share": 1 - 1e-13}}, "must leave at least one test record in each silo"),
         ({"epsilons": [1e-320]}, "epsilons[0]: 1e-320: must be at least 1e-06"),
         ({"delta": 1e-320}, "delta: 1e-320: must be at least 1e-30"),

@@ -70,12 +70,12 @@ BAD = {
     f"{AUDIT} --option noise=loud": "command line: --option: noise=loud: could not convert string to float: 'loud'",
     "audit fedprox_spider --option phase_length=0": "--option: phase_length=0: phase_length = 0: must be at least 1",
     "audit fedprox_spider --option phase_length=two": "command line: --option: phase_length=two: ",
+    f"{AUDIT} --option speed=3": "--option: 'speed=3': must be NAME=VALUE",
     # own records and silos
     "init {wrong} --target y --type x=colour": "--type: x=colour: must be COLUMN= and one of ",
     "init {wrong} --target y --name north": "--name: north: must be left out without --federation",
     "silo key north --raise 2": "--raise: must be given with budget alone, and is with key",
     "silo budget north.yaml": "--raise: must be given with budget alone, and is with budget",
-    f"{AUDIT} --option speed=3": "--option: 'speed=3': must be NAME=VALUE",
     # amplification
     "epsilon --amplification --epsilon0 1 --reports 9": "--delta: must be given with --amplification",
     f"{EPSILON} --amplification": "--rounds: must be left out with --amplification",

@@ -1,22 +1,22 @@
 """Values of a run file at the ends of what is allowed: taken there, and refused beyond."""
 
 import math
+from math import nextafter
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from silodp.config import types
 
-UP = math.nextafter
 INFINITE = [math.inf, -math.inf, math.nan]
 # What is taken, and what is refused.
 CASES = {
     "Finite": ([-1e308, 0.0, 1e308], INFINITE),
     "Positive": ([math.ulp(0.0), 1e308], [0.0, -1.0, *INFINITE]),
     "NonNegative": ([0.0, 1e308], [-math.ulp(0.0), *INFINITE]),
-    "Clip": ([1e-30, 1.0, math.inf], [UP(1e-30, 0.0), 0.0, -1.0]),
-    "Epsilon": ([1e-6, UP(10_000.0, 0.0)], [UP(1e-6, 0.0), 10_000.0, *INFINITE]),
-    "Exponent": ([-300.0, 300.0], [UP(-300.0, -301.0), UP(300.0, 301.0), *INFINITE]),
+    "Clip": ([1e-30, 1.0, math.inf], [nextafter(1e-30, 0.0), 0.0, -1.0]),
+    "Epsilon": ([1e-6, nextafter(10_000.0, 0.0)], [nextafter(1e-6, 0.0), 10_000.0, *INFINITE]),
+    "Exponent": ([-300.0, 300.0], [nextafter(-300.0, -301.0), nextafter(300.0, 301.0), *INFINITE]),
     "Count": ([1, 1_000_000], [0, 1_000_001, 1.5]),
     "Name": (["a", "0", "a" * 100, "a.b-c_d"], ["", "a" * 101, ".a", "-a", "a b", "a/b", "ä"]),
     "Title": (["", "a" * 300, "tab\tand\nline", " ~é"], ["a" * 301, "a\x00", "\x1f", "a\rb"]),

@@ -78,7 +78,7 @@ def test_the_study_is_of_made_up_records(draft, tmp_path):
     assert config.preprocess.bounds.keys() == bounds.keys()
 
 
-def test_made_up_silos_have_forty_records_and_a_target_fills_its_bounds(draft, tmp_path):
+def test_made_up_silos_have_forty_records_at_least_and_a_target_fills_its_bounds(draft, tmp_path):
     patients.write_records(tmp_path / "patients.csv", {"North": 747, "South": 23}, age=AGES)
     assert main(["init", "patients.csv", "--target", "age", "--silo", "hospital", "--federation"]) == 0
     low, high = read_federation(tmp_path / "federation/federation.yaml").records.bounds["age"]

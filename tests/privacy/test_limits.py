@@ -1,5 +1,6 @@
 """Numbers of the accountant at the ends of what is allowed: taken there, and refused beyond."""
 
+import functools
 import math
 
 import pytest
@@ -17,7 +18,8 @@ from silodp.privacy.shuffling.unit_vectors import best_cap
 LEAST, BELOW_1 = math.ulp(0.0), math.nextafter(1.0, 0.0)
 POSITIVE = [LEAST, 1.0, math.nextafter(math.inf, 0.0)], [0.0, -1.0, math.inf, math.nan]
 SHARE = [1e-300, 0.5, BELOW_1], [0.0, 1.0, -0.1, math.nan]
-FIVE = message_counts._OVERDRAWN * 5
+# Of 5 records with replacement.
+MOST_DRAWN = message_counts._OVERDRAWN * 5
 
 
 def budget(**given):
@@ -33,44 +35,50 @@ def plain(z):
     return {draws("all", 1, 1, z): 1}
 
 
-# What takes the number, and which it takes and refuses.
-CASES = {
-    "n": (lambda value: budget(n=value), [1], [0, -1]),
-    "rounds": (lambda value: budget(rounds=value), [1], [0]),
-    "epsilon": (lambda value: budget(epsilon=value), *POSITIVE),
-    "delta": (lambda value: budget(delta=value), *SHARE),
-    "batch epsilon": (lambda value: budget(batch_epsilon=value), *POSITIVE),
-    "batch records": (lambda value: budget(batch_records=value), [1, 9], [0, 10]),
-    "delta of a Gaussian": (lambda value: gaussian_epsilon(value, 1.0), *SHARE),
-    "mu": (lambda value: gaussian_epsilon(1e-5, value), [0.0, 1e-9, 1e6], [-1.0, math.inf, math.nan]),
-    "epsilon of a Gaussian": (lambda value: gaussian_mu(value, 1e-5), [0.0, 1e3], [-1e-9, math.inf, math.nan]),
-    "records of which": (lambda value: draws("with", value, 1, 1.0), [1, 2], [0, -1]),
-    "records drawn": (lambda value: draws("without", 5, value, 1.0), [1, 5], [0, 6]),
-    "records drawn again": (lambda value: draws("with", 5, value, 1.0), [1, 6, FIVE], [0, FIVE + 1]),
-    "messages": (check_messages, [0, MOST_MESSAGES], [MOST_MESSAGES + 1]),
-    "a person's records": (lambda value: person(records=value), [1, 9], [0, 10]),
-    "a person's silos": (lambda value: person(silos=value), [1, 2], [0]),
-    "participants": (lambda value: SumParameters(value, 1, 1), [1], [0]),
-    "levels": (lambda value: SumParameters(1, value, 1), [1], [0]),
-    "noise bits": (lambda value: SumParameters(1, 1, value), [0, 1], [-1]),
-    "chance": (lambda value: SumParameters(1, 1, 1, value), [LEAST, 0.5], [0.0, math.nextafter(0.5, 1.0), math.nan]),
-    "epsilon0": (lambda value: best_cap(value, 2), [1e-3, 500], [0, math.nextafter(500, 501), math.nan]),
-    "epsilon0 of reports": (lambda value: clones_epsilon(value, 9, 0.1), [1e-3, 500], [0, 501, math.nan]),
-    "reports": (lambda value: clones_epsilon(1.0, value, 0.1), [1, 2], [0, 1.5]),
-    "delta of reports": (lambda value: clones_epsilon(1.0, 9, value), [1e-9, BELOW_1], [0.0, 1.0]),
-    "calibrated epsilon": (lambda value: noise_multiplier(plain, value, 1e-3), [1e-3, 9.0], POSITIVE[1]),
-    "dimension": (lambda value: best_cap(1.0, value), [2, 3], [1, 2.5]),
-}
+FINITE, BETWEEN, ONE = "must be positive and finite", "must lie (strictly )?between 0 and 1", ".*must be at least 1"
+NEEDS, TO_500, WHOLE = (
+    "out of .* records: .*(needs|must)",
+    "must lie above 0 and be at most 500",
+    "must be an integer and",
+)
+# What is called wrong and how; what takes the number, and which it takes and refuses.
+CASES = [
+    ("n = ", ONE, lambda n: budget(n=n), [1], [0, -1]),
+    ("rounds = ", ONE, lambda rounds: budget(rounds=rounds), [1], [0]),
+    ("^epsilon = ", FINITE, lambda epsilon: budget(epsilon=epsilon), *POSITIVE),
+    ("^delta = ", BETWEEN, lambda delta: budget(delta=delta), *SHARE),
+    ("batch_epsilon = ", FINITE, lambda epsilon: budget(batch_epsilon=epsilon), *POSITIVE),
+    ("K = ", "must lie between 1 and n = 9", lambda K: budget(batch_records=K), [1, 9], [0, 10]),
+    ("delta = ", BETWEEN, lambda delta: gaussian_epsilon(delta, 1.0), *SHARE),
+    ("mu = ", FINITE, lambda mu: gaussian_epsilon(1e-5, mu), [0.0, 1e-9, 1e6], [-1.0, math.inf, math.nan]),
+    ("epsilon = ", "must be finite", lambda e: gaussian_mu(e, 1e-5), [0.0, 1e3], [-1e-9, math.inf, math.nan]),
+    ("epsilon = ", FINITE, lambda epsilon: noise_multiplier(plain, epsilon, 1e-3), [1e-3, 9.0], POSITIVE[1]),
+    ("sample of 1 ", NEEDS, lambda n: draws("with", n, 1, 1.0), [1, 2], [0, -1]),
+    ("sample of ", NEEDS, lambda K: draws("without", 5, K, 1.0), [1, 5], [0, 6]),
+    ("sample of ", NEEDS, lambda K: draws("with", 5, K, 1.0), [1, 6, MOST_DRAWN], [0, MOST_DRAWN + 1]),
+    ("messages: ", "must be at most", check_messages, [0, MOST_MESSAGES], [MOST_MESSAGES + 1]),
+    ("records = ", ONE, lambda records: person(records=records), [1, 9], [0, 10]),
+    ("silos = ", ONE, lambda silos: person(silos=silos), [1, 2], [0]),
+    ("participants = ", ONE, lambda M: SumParameters(M, 1, 1), [1], [0]),
+    ("levels = ", ONE, lambda levels: SumParameters(1, levels, 1), [1], [0]),
+    ("noise_bits = ", "must be at least 0", lambda bits: SumParameters(1, 1, bits), [0, 1], [-1]),
+    ("chance = ", "at most 1/2", lambda p: SumParameters(1, 1, 1, p), [LEAST, 0.5], [0.0, math.nextafter(0.5, 1)]),
+    ("epsilon0 = ", TO_500, lambda e: best_cap(e, 2), [1e-3, 500], [0, math.nextafter(500, 501), math.nan]),
+    ("epsilon0 = ", TO_500, lambda e: clones_epsilon(e, 9, 0.1), [1e-3, 500], [0, 501, math.nan]),
+    ("reports = ", WHOLE, lambda reports: clones_epsilon(1.0, reports, 0.1), [1, 2], [0, 1.5]),
+    ("delta = ", BETWEEN, lambda delta: clones_epsilon(1.0, 9, delta), [1e-9, BELOW_1], [0.0, 1.0]),
+    ("d = ", WHOLE, lambda d: best_cap(1.0, d), [2, 3], [1, 2.5]),
+]
 for how, (least, most) in (("without", message_counts._SAMPLED), ("all", message_counts._PLAIN)):
     beyond = [math.nextafter(least, 0.0), math.nextafter(most, math.inf), -1.0, math.nan]
-    CASES[f"noise, {how}"] = (lambda value, how=how: draws(how, 5, 2, value), [0.0, least, most, math.inf], beyond)
+    noise = functools.partial(draws, how, 5, 2)
+    CASES.append(("noise multiplier = ", "must be 0, infinite or in", noise, [0.0, least, most, math.inf], beyond))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_number_at_its_limit_is_taken_and_beyond_refused(name):
-    call, inside, outside = CASES[name]
+@pytest.mark.parametrize(("name", "said", "call", "inside", "outside"), CASES)
+def test_a_number_at_its_limit_is_taken_and_beyond_refused(name, said, call, inside, outside):
     for value in inside:
         call(value)
     for value in outside:
-        with pytest.raises(ValueError, match=r"must|needs"):
+        with pytest.raises(ValueError, match=f"{name}.*{said}"):
             call(value)

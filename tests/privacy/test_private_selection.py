@@ -79,7 +79,4 @@ def test_what_no_bound_covers_is_infinite_or_unknown():
     shuffled = ALGORITHMS["sdp_prox_sgd"].with_options({"rounds": 4, "silos": 3, "cohort": 3})
     sums = shuffled_plan(shuffled.plan(Budget(40, 4, 2.0, 1e-4, 9.0)), 3, 5)
     assert math.isnan(selection_epsilon([sums], 5.0))
-    for tries in (0.99, -1.0, math.nan):
-        with pytest.raises(ValueError, match="must be at least 1"):
-            selection_epsilon([private], tries)
     assert math.isfinite(selection_epsilon([private], 1.0))

@@ -8,19 +8,22 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
+from pydantic import TypeAdapter, ValidationError
 from runfiles import FILES, RUNS, message, overriding, project, write
 from small import ROOT, experiment
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.reference import reference_text, schema_text
 from silodp.config.errors import ConfigError
-from silodp.config.experiment import Experiment, Grid
-from silodp.config.loading import file_and_part, known_experiments
+from silodp.config.experiment import AlgorithmOptions, Experiment, Grid, Preprocessing, Race
+from silodp.config.loading import file_and_part, keys_of, known_experiments, located, points_in_file, read_run
+from silodp.config.models import ModelConfig
 from silodp.config.readings import Readings
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
 from silodp.silos.federation_file import RecordSchema, SiloEntry, SiloFile
+from silodp.verdicts.claims.claim_file import Formula, Statistic
 
 EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
 
@@ -90,6 +93,15 @@ def test_names_that_would_be_commands_or_paths_are_refused(root):
         assert "no such experiment" in message(root, {"run": "r", "experiments": {name: {}}})
 
 
+def test_a_name_of_published_results_is_refused(root):
+    for name in ("published", "PubLished-2"):
+        assert "run: 'pub" in message(root, overriding() | {"run": name}).lower()
+
+
+def test_a_key_of_earlier_versions_is_passed_over(root):
+    assert read_run(write(root, overriding() | {"audit_runs": 9})) == read_run(write(root, overriding()))
+
+
 def test_step_sizes():
     grid = Grid(low=-9, high=0, points=5)
     np.testing.assert_allclose(grid.values(), np.exp([-9, -6.75, -4.5, -2.25, 0]))
@@ -97,6 +109,28 @@ def test_step_sizes():
     assert Grid(low=-9, high=0, points=5, spacing="linear").values() == grid.values("linear")
     assert Grid(low=-2, high=-2, points=1).values() == [pytest.approx(math.exp(-2))]
     assert sorted(grid.values()) == grid.values()
+
+
+def test_a_widened_grid_goes_on_in_the_exponent_to_3_beyond_both_ends_or_just_past_them():
+    for grid, exponents in (
+        (Grid(low=-9, high=0, points=5), np.arange(-13.5, 4.6, 2.25)),
+        (Grid(low=0, high=1.5, points=2), [-3, -1.5, 0, 1.5, 3, 4.5]),
+        (Grid(low=-1, high=-1, points=1), range(-4, 3)),
+        (Grid(low=0, high=1, points=3, spacing="linear"), [-3, -2, -1, 0, math.log((1 + math.e) / 2), 1, 2, 3, 4]),
+    ):
+        np.testing.assert_allclose(np.log(grid.wider_values()), exponents, rtol=1e-14)
+    alike = Grid(low=0, high=0, points=2).wider_values()
+    assert (min(alike), max(alike)) == (math.exp(-3), math.exp(3))
+    assert len(alike) < 10_000
+
+
+def test_a_share_of_a_silo_is_a_batch_of_at_least_one_record():
+    config = experiment(batch_share=0.2)
+    assert [config.batch_of(n) for n in (1, 7, 8, 100)] == [1, 1, 2, 20]
+
+
+def test_a_race_may_keep_as_many_points_as_before():
+    assert Race(kept=[3, 3]).kept == [3, 3]
 
 
 def test_readings_are_labelled_by_what_differs():
@@ -150,6 +184,10 @@ def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name
         for q in (1, 2):
             changes = default.plans(2.0, q, [169, 285]) != other.plans(2.0, q, [169, 285])
             assert not changes or trained_as(config, name, label) == label, (key, q)
+
+
+def test_experiments_are_known_in_the_order_of_their_files():
+    assert list(known_experiments()) == [name for path in EXPERIMENTS for name in points_in_file(path)]
 
 
 @pytest.mark.parametrize("name", sorted(known_experiments()))
@@ -245,3 +283,47 @@ def test_a_file_comes_before_a_part_of_its_name_and_the_longest_file_before_othe
 def test_a_key_that_a_whole_section_lacks_is_missing_in_the_file_of_the_section(root):
     said = message(root, overriding(stepsizes={"low": -1, "points": 2}))
     assert "run.yaml: experiments.cancer.stepsizes.high: missing" in said
+
+
+def test_a_data_file_is_beside_the_run_file_and_a_finished_run_has_it_from_the_working_folder(tmp_path):
+    def found(run_file):
+        return located({"dataset": {"file": "a.csv"}}, tmp_path / run_file)["dataset"]["file"]
+
+    assert (found("run.yaml"), found("config.json")) == (str(tmp_path / "a.csv"), "a.csv")
+    (tmp_path / "a.csv").touch()
+    assert found("run.yaml") == found("config.json") == str(tmp_path / "a.csv")
+
+
+def test_long_keys_and_values_are_cut_in_a_message(root):
+    for length, shown in ((281, "x" * 281), (282, "x" * 278 + "...")):
+        assert f"run.yaml: experiments.cancer.{shown}: 1: unknown key" in message(root, overriding(**{"x" * length: 1}))
+    for length, shown in ((78, f"'{'x' * 78}'"), (79, f"'{'x' * 76}...")):
+        assert f".label: {shown}: must be" in message(root, overriding(label="x" * length))
+
+
+@pytest.mark.parametrize("union", [ModelConfig, Statistic])
+def test_an_error_is_at_the_key_whatever_alternative_was_meant(union):
+    for model in get_args(get_args(union)[0]):
+        for name in get_args(model.model_fields["name"].annotation):
+            with pytest.raises(ValidationError) as caught:
+                TypeAdapter(union).validate_python({"name": name, "more": 1})
+            assert ("more",) in map(keys_of, caught.value.errors())
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "value"),
+    [
+        (AlgorithmOptions, "noise", []),
+        (AlgorithmOptions, "options", {"Float": []}),
+        (Experiment, "dataset", {"file": ""}),
+        (Experiment, "delta", []),
+        (Experiment, "vary", []),
+        (Formula, "at", {"d": {}}),
+        (Preprocessing, "standardise", []),
+    ],
+)
+def test_where_none_of_several_types_fits_all_are_said_of_one_key(model, key, value):
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate({key: value})
+    wrong = {keys_of(error) for error in caught.value.errors() if error["type"] != "missing"}
+    assert wrong == {(key, *(value or ()))}

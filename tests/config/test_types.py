@@ -32,3 +32,14 @@ def test_a_value_at_its_limit_is_taken_and_beyond_refused(name):
     for value in outside:
         with pytest.raises(ValidationError):
             adapter.validate_python(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside"),
+    [("boolean", ["no", "yes"], [[], ["no"], ["no", "no"], ["no", "yes", "?"]]), ("category", ["a", "b", "c"], ["aa"])],
+)
+def test_values_of_a_column_are_distinct_and_two_of_a_boolean(kind, inside, outside):
+    assert types.FileColumn(type=kind, values=inside).values == inside
+    for values in outside:
+        with pytest.raises(ValidationError, match="must be distinct, and two of a boolean"):
+            types.FileColumn(type=kind, values=list(values))

@@ -43,6 +43,12 @@ def test_what_is_no_mapping_of_plain_values_is_one_line(tmp_path, text, wanted):
     assert len(line) < 1000
 
 
+def test_a_file_that_is_missing_has_a_name_close_to_one_beside_it(tmp_path):
+    (tmp_path / "nightly.yaml").touch()
+    with pytest.raises(ConfigError, match=r"nigthly\.yaml: .*; did you mean nightly\.yaml\?$"):
+        read_yaml(tmp_path / "nigthly.yaml")
+
+
 def test_numbers_may_have_an_exponent_without_a_point(tmp_path):
     (tmp_path / "a.yaml").write_text("a: [1e-3, 1E3, 1.5e2, -2e+1, 3]")
     assert read_yaml(tmp_path / "a.yaml") == {"a": [0.001, 1000.0, 150.0, -20.0, 3]}

@@ -18,7 +18,7 @@ def project_root() -> Path:
 
 def suggest_name(word: object, allowed: Iterable[str]) -> str:
     """`; did you mean X?` where `allowed` has a name close to `word`, else nothing."""
-    names = difflib.get_close_matches(str(word), list(allowed), n=1)
+    names = difflib.get_close_matches(str(word), allowed)
     return f"; did you mean {names[0]}?" if names else ""
 
 

@@ -182,16 +182,17 @@ def key_of(location: Sequence[str | int]) -> str:
 
 # Parts of Pydantic's error locations that name an alternative and are no keys.
 _TAGS = {
-    *("linear", "logistic", "softmax", "perceptron", "convnet", "sigmoid"),
-    *("str", "owndata", "bool", "literal['none','bounds','silo','train']"),
-    *("constrained-float", "literal['1/n^2']", "literal['moments','theorem','calibrated']", "float"),
-    *("decided", "delivered_epsilon", "bounds_verdicts", "exact_expression", "same_iterates"),
+    *("linear", "logistic", "softmax", "perceptron", "convnet", "sigmoid", "hinge", "absolute"),
+    *("str", "owndata", "bool", "int", "float", "constrained-float", "list[float]", "literal['1/n^2']"),
+    *("literal['none','bounds','silo','train']", "literal['moments','theorem','calibrated']"),
+    *("literal['','silos.mixed','silos.alpha']", "dict[literal['silos.mixed','silos.alpha'],list[float]]"),
+    *("decided", "delivered_epsilon", "bounds_verdicts", "exact_expression", "formula_values", "same_iterates"),
 }
 
 
 def keys_of(error: ErrorDetails) -> tuple[str | int, ...]:
     """Where an error is, as keys and places in lists."""
-    return tuple(part for part in error["loc"] if str(part).lower() not in _TAGS)
+    return tuple(part for part in error["loc"] if part not in _TAGS)
 
 
 def in_file(path: Path) -> Callable[[tuple], str]:

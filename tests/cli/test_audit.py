@@ -42,6 +42,21 @@ def test_a_publications_experiment_is_audited_at_the_sizes_that_its_table_has(tm
     assert main(["audit", str(published), "insurance_linear", "--output", str(path)]) == 0
     assert seen == [("insurance_linear", [106] * 10)]
     assert pd.read_csv(path)["experiment"].tolist() == ["insurance_linear"]
+    (tmp_path / "tables").mkdir()
+    sizes = {"insurance_linear": [7] * 2, "wbcd_mlp": [5] * 3}
+    (tmp_path / "config.json").write_text(json.dumps({"run": "r", "experiments": dict.fromkeys(sizes)}))
+    for name, (n, *others) in sizes.items():
+        (tmp_path / f"tables/{name}.csv").write_text(f"N,n\n{len(others) + 1},{n}\n")
+    assert main(["audit", str(tmp_path), "--output", str(path)]) == 0
+    assert dict(seen[1:]) == sizes
+
+
+@pytest.mark.parametrize(("name", "silos"), [("silo_only", 1), ("minibatch_sgd", 4)])
+def test_an_algorithm_without_other_silos_is_audited_with_one(name, silos, monkeypatch):
+    seen = []
+    monkeypatch.setattr("silodp.cli.audit.point_rows", lambda algorithm, points, *more: seen.extend(points) or [])
+    assert main(["audit", name, *SMALL, "--epsilon", "1", "8"]) == 0
+    assert [len(plans) for plans in seen] == [silos] * 2
 
 
 @pytest.mark.slow

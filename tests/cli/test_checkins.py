@@ -4,6 +4,7 @@ import pandas as pd
 import runfiles
 import yaml
 
+from silodp.cli import main
 from silodp.jobs import checkins, checkins_figure_2
 from silodp.jobs.__main__ import main as run_job
 
@@ -34,3 +35,16 @@ def test_the_comparison_writes_a_table(tmp_path, monkeypatch):
     assert run_job(["checkins", f"run_file={run_file}", "experiment=digits_logistic", f"output={output}"]) == 0
     assert {path.name for path in output.parent.iterdir()} == {"pairs.csv"}
     assert pd.read_csv(output)["protocol"].tolist()[-2:] == ["a_sldw", "non_private"]
+
+
+def test_figure_2_is_drawn_without_training(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(checkins_figure_2, "EPSILON0", (0.2, 0.4))
+    monkeypatch.setattr(checkins_figure_2, "CLIENTS", (1000,))
+    monkeypatch.chdir(tmp_path)
+    saved = {}
+    monkeypatch.setattr("silodp.cli.replicate.save", lambda drawn, path: saved.update({f"{path}.svg": drawn.axes}))
+    assert main(["replicate", "checkins-2"]) == 0
+    figure, table = capsys.readouterr().out.splitlines()
+    assert set(pd.read_csv(table)["epsilon0"]) == {0.2, 0.4}
+    assert saved.keys() == {figure}
+    assert saved[figure]

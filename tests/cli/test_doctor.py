@@ -1,8 +1,12 @@
 """`silodp doctor`: what is installed is held against the lock."""
 
+import sys
 from importlib import metadata
+from types import SimpleNamespace
 
-from silodp.cli import doctor
+import pytest
+
+from silodp.cli import doctor, main
 from silodp.datasets.sources import sources
 
 
@@ -26,3 +30,21 @@ def test_data_sets_are_fetched_once_all_their_files_are_there(tmp_path, monkeypa
         works, said = doctor._data()
         assert (works, said.split(" of ")[0]) == (False, f"fetched: {fetched}")
         (tmp_path / files["mnist"][0]).touch()
+
+
+@pytest.mark.parametrize(("free", "code"), [(10**9, 1), (10**9 + 1, 0)])
+def test_a_machine_where_the_default_run_works_has_a_gigabyte_free(free, code, monkeypatch):
+    monkeypatch.setattr(doctor, "_differing", lambda lock: [])
+    monkeypatch.setattr(doctor, "_writable", lambda folder: (True, "writable"))
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    assert main(["doctor"]) == code
+
+
+@pytest.mark.parametrize(("command", "device"), [("/usr/bin/nvidia-smi", False), (None, True)])
+def test_pytorch_is_asked_where_there_is_any_sign_of_a_driver(command, device, monkeypatch):
+    torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(doctor, "_gain", lambda: "a gain")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: command)
+    monkeypatch.setattr(doctor.Path, "exists", lambda path: device)
+    assert doctor._cuda() == (False, "PyTorch sees no device; a gain")

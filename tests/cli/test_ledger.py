@@ -24,3 +24,9 @@ def test_an_action_takes_its_options_and_no_others(action, given, tmp_path, caps
     assert code == 0
     assert Ledger(tmp_path).budget == (3 if action == "budget" else None)
     assert said.out.endswith("budget 3\n" if action == "budget" else "no budget\n")
+
+
+def test_what_is_lost_may_have_no_delta(tmp_path, capsys):
+    (tmp_path / "ledger.csv").touch()
+    main(["ledger", "repair", str(tmp_path), "--epsilon", "2", "--delta", "0"])
+    assert "all together: epsilon = 2 at delta = 0; no budget" in capsys.readouterr().out

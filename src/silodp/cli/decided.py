@@ -92,4 +92,4 @@ def _make_tables(what: str, protocol: Mapping[str, Any], parts: Sequence[FamilyS
     write_csv(pd.DataFrame(cells).reindex(columns=COLUMNS), folder / "decided.csv")
     write_csv(pd.DataFrame(gates), folder / "gate.csv")
     write_csv(pd.DataFrame(verdicts)[VERDICTS], folder / "decided_verdicts.csv")
-    write_csv(pd.DataFrame(means)[MEANS], folder / "decided_means.csv")
+    write_csv(pd.DataFrame(means, columns=MEANS), folder / "decided_means.csv")

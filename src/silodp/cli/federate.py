@@ -58,7 +58,7 @@ def _require_line() -> None:
 
 def raise_budget(path: Path, epsilon: float) -> None:
     with opened(Path(read_silo(path).ledger)) as ledger:
-        if ledger.budget is not None and epsilon < ledger.budget:
+        if ledger.budget is not None and epsilon <= ledger.budget:
             raise ConfigError(f"command line: --raise: {epsilon:g}: must be above the budget {ledger.budget:g}")
         ledger.set_budget(epsilon)
         print(f"{ledger.path}: budget {epsilon:g}")

@@ -23,7 +23,7 @@ from silodp.silos.hosting import Host
 from silodp.silos.keys import fingerprint, make_key, spoken
 from silodp.silos.ledger import Ledger, opened
 from silodp.silos.slot_store import SlotStore
-from silodp.silos.taking_part import Participation, membership
+from silodp.silos.taking_part import Participation, _unreachable, membership, time_replies
 from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, NO_MARK, Hello, pack
 
 ROOT = Path(__file__).parents[2]
@@ -143,6 +143,13 @@ def test_joins_that_get_no_question_cost_nothing_and_a_spent_budget_refuses(silo
     assert charges(silo) == 2
 
 
+def test_a_budget_is_raised_and_never_set_to_what_it_is_or_lower(silo, capsys):
+    (silo.parent / "ledger").mkdir()
+    assert [main(["silo", "budget", str(silo), "--raise", to]) for to in ("5", "4.99", "5", "5.01")] == [0, 2, 2, 0]
+    assert "--raise: 5: must be above the budget 5" in capsys.readouterr().err
+    assert Ledger(silo.parent / "ledger").budget == 5.01
+
+
 def test_a_check_says_what_a_run_then_sends_and_charges(silo, capsys):
     def said():
         assert main(["silo", "check", str(silo)]) == 0
@@ -209,6 +216,16 @@ def test_a_silo_says_how_long_it_goes_on_trying(silo, capsys, monkeypatch):
     assert main(["silo", "join", str(silo), "--socket", f"unix:{silo.parent}/line"]) == 2
     (seconds,) = re.findall(r"trying for ([\d.]+) s more", capsys.readouterr().err)
     assert 0.5 < float(seconds) < 2.4
+
+
+def test_an_end_while_slots_are_open_says_how_to_go_on(silo, capsys, monkeypatch):
+    pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
+    monkeypatch.setattr(federate, "code_digest", lambda federation: b"c" * 32)
+    ends = iter([b"m" * 32, None])
+    monkeypatch.setattr("silodp.silos.taking_part.Membership.answer", lambda self: next(ends))
+    for said in (f"{'6d' * 32}\nslots are open: `join` goes on with this run", "the plan is used up; no end came\n"):
+        assert main(["silo", "join", str(silo), "--socket", "unix:/nowhere"]) == 0
+        assert said in capsys.readouterr().out
 
 
 def test_a_file_that_changed_does_not_resume(silo, capsys):
@@ -477,7 +494,9 @@ def test_a_check_refuses_an_agreed_certificate_of_another_key(silo, tmp_path, ca
     assert "silos.north.certificate: is not that of" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("reply_after", "outcome"), [(0.5, "refused"), (3.9, "warned"), (4.1, "")])
+@pytest.mark.parametrize(
+    ("reply_after", "outcome"), [(0.5, "refused"), (1.0, "warned"), (3.9, "warned"), (4.0, ""), (4.1, "")]
+)
 def test_a_machine_that_is_too_slow_begins_no_run(reply_after, outcome, silo, monkeypatch, caplog):
     """Replies take a second each by this clock."""
     clock = SimpleNamespace(monotonic=itertools.count().__next__)
@@ -499,6 +518,43 @@ def test_a_machine_that_is_too_slow_begins_no_run(reply_after, outcome, silo, mo
         with membership(part, code, again=False):
             pass  # what is charged goes on
     assert any(said in message for message in caplog.messages) == bool(outcome)
+
+
+def test_replies_that_are_timed_are_those_of_the_algorithm(silo, caplog):
+    """A question of SPIDER has two points; what is refused takes no time."""
+    agree(silo, algorithm={"name": "fedprox_spider", "options": {"phase_length": 2}})
+    assert time_replies(Participation(silo, "unix:/nowhere")) > 0
+    assert caplog.messages == []
+
+
+def test_a_silo_gives_up_after_its_patience_and_dials_no_more(silo, monkeypatch):
+    pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
+    write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"answer_within": 2.0})
+    now, dialled = [5.0], []
+
+    def dial(*words):
+        dialled.append(now[0])
+        now[0] += 0.5
+
+    monkeypatch.setattr("silodp.silos.line.join", dial)
+    with membership(Participation(silo, "unix:/nowhere"), b"c" * 32, again=False) as member:
+        member._heard = 5.0
+        clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: None)
+        monkeypatch.setattr("silodp.silos.taking_part.time", clock)
+        with pytest.raises(ConfigError, match=r"unix:/nowhere: silent: must answer within 2 s \(answer_within\)"):
+            member.answer()
+    assert dialled == [5.0, 5.5, 6.0, 6.5]
+
+
+def test_who_cannot_be_reached_is_nobody_or_not_who_is_expected():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        assert _unreachable(address) == f"{address}: no coordinator is there"
+        other.listen()
+        assert _unreachable(address).startswith(f"{address}: who listens there has not the coordinator's certificate")
+    for nobody in ("127.0.0.1:99999", "unix:/nowhere:1"):
+        assert _unreachable(nobody) == f"{nobody}: no coordinator is there"
 
 
 def test_between_machines_a_reply_has_its_time(silo, tmp_path):

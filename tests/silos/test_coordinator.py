@@ -1,10 +1,13 @@
 """What a coordinator takes for a reply: one that its plan can send, of a silo that need not be honest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from three_silos import records, run_plan, seeded_key
 
+from silodp.silos import coordinator
 from silodp.silos.coordinator import RemoteFederation, largest_norm, train
 from silodp.silos.silo import Silo
 from silodp.silos.wire import FAULT, pack, unpack
@@ -43,6 +46,10 @@ def test_a_message_may_be_a_clip_long_and_its_noise_eleven_deviations_longer_tha
         if slot.is_local:
             bound = 0.5 * 0.75 * release.records_drawn * (1 + noise) + 2.0**-50 * plan.size**0.5 * 100
         assert largest_norm(plan, 2, slot) == pytest.approx(bound, rel=1e-12)
+        if not slot.is_local:  # each of four tensors may be a clip long
+            releases = (replace(release, clipping="per_tensor", tensors=4),)
+            parts = replace(plan, plans=[*plan.plans[:2], replace(plan.plans[2], releases=releases)])
+            assert largest_norm(parts, 2, slot) == pytest.approx(bound + 0.75, rel=1e-12)
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
@@ -67,6 +74,14 @@ def test_a_reply_that_is_longer_than_its_plan_allows_is_none(name, options, tmp_
     assert torch.isfinite(models).all()
     assert caplog.messages[0] == "west: round 1: its reply is 1e+06 times as long as its plan allows: taken as none"
     assert len(caplog.messages) == len(slots)
+
+
+@pytest.mark.parametrize(("longer", "is_taken"), [(1.0, True), (1 + 2**-52, False)])
+def test_a_reply_as_long_as_its_plan_allows_is_taken_and_none_longer(longer, is_taken, tmp_path, monkeypatch):
+    monkeypatch.setattr(coordinator, "largest_norm", lambda plan, silo, slot: 1.0 if silo == 2 else np.inf)
+    plan = run_plan(at_least=2)
+    kept, _ = trained(plan, tmp_path, lambda slot, *words: pack(RUN, slot, longer * np.eye(plan.size)[0]))
+    assert [reply != FAULT for reply in kept] == [is_taken] * 4
 
 
 @pytest.mark.parametrize(

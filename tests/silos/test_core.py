@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -88,6 +89,15 @@ def test_a_slot_is_answered_once_and_equal_bytes_get_equal_bytes(tmp_path):
     assert silo.reply(question) == first
     assert silo.reply(pack(RUN, 1, np.ones(plan.size))) == FAULT
     assert opened(plan, 0, tmp_path, key_of=None).reply(question) == first, "after a restart"
+
+
+@pytest.mark.parametrize(("deadline", "is_made"), [(5.0, True), (math.nextafter(5.0, 0), False)])
+def test_a_reply_is_made_until_its_deadline(deadline, is_made, tmp_path, monkeypatch):
+    plan = run_plan()
+    silo = opened(plan, 0, tmp_path)
+    monkeypatch.setattr("silodp.silos.silo.time", SimpleNamespace(monotonic=lambda: 5.0))
+    assert (silo.reply(pack(RUN, 0, np.zeros(plan.size)), deadline) != FAULT) == is_made
+    assert bool(silo.store.digests) == is_made
 
 
 def test_a_plan_with_memory_is_answered_in_rising_order(tmp_path):

@@ -14,6 +14,7 @@ import torch
 import yaml
 from three_silos import SIZES, federation_keys, seeded_key
 
+from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.own_data.federated import write_model
 from silodp.own_data.released_model import load_model
@@ -238,3 +239,57 @@ def test_what_is_stored_as_the_reply_to_another_question_stops_the_run(tmp_path,
     path.write_bytes(bytes(32) + path.read_bytes()[32:])
     with pytest.raises(ConfigError, match=r"west-1: replies to another question: silodp, its packages"):
         hosted(agreed, members)
+
+
+def start_children_by(monkeypatch, child):
+    """Silos of this machine as `child(words)` has them, in place of processes."""
+    pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
+    monkeypatch.setattr("silodp.cli.federate.subprocess", SimpleNamespace(Popen=child))
+    monkeypatch.setattr("silodp.cli.federate.code_digest", lambda federation: CODE)
+
+
+def test_silos_of_one_machine_train_by_one_command(tmp_path, monkeypatch, capsys):
+    def child(words):
+        assert words[:3] == [sys.executable, "-m", "silodp"]
+        thread = threading.Thread(target=main, args=(words[3:],), daemon=True)
+        thread.start()
+        return SimpleNamespace(poll=lambda: None if thread.is_alive() else 0, wait=lambda: thread.join(10))
+
+    start_children_by(monkeypatch, child)
+    (tmp_path / "here").mkdir()
+    files_of_silos(tmp_path / "here", rounds=1).rename(tmp_path / "three.yaml")
+    for name in SIZES:
+        (tmp_path / "here" / f"{name}.yaml").unlink()
+    monkeypatch.chdir(tmp_path)
+    assert main(["federate", "three.yaml", "--here", "here"]) == 0
+    model, said = Path("federations/three/model.npz").read_bytes(), capsys.readouterr().out
+    assert said.count(f"word for the SHA-256 of the model: {hashlib.sha256(model).hexdigest()}\n") == 3
+    assert "slots are open" not in said
+    assert "federations/three: model and card.md" in said
+    made = {"name": "north", "federation": "../three.yaml", "file": "north.csv", "ledger": "north.ledger"}
+    assert yaml.safe_load(Path("here/north.yaml").read_text()) == made | {"budget": 9999.0, "delta": 0.5}
+
+
+def test_a_silo_of_this_machine_needs_a_table_or_its_own_file(tmp_path, monkeypatch, capsys):
+    """And a run ends where those without which there is none have ended."""
+    started = []
+
+    def child(words):
+        started.append(Path(words[5]).name)
+        return SimpleNamespace(poll=lambda name=started[-1]: None if name == "north.yaml" else 2, wait=lambda: 2)
+
+    start_children_by(monkeypatch, child)
+    monkeypatch.setattr("silodp.silos.line.Lines.wait", lambda self, least, seconds: [0])
+    agreed, words = files_of_silos(tmp_path), ["--here", str(tmp_path), "--output", str(tmp_path / "out")]
+    own = (tmp_path / "north.yaml").read_text()
+    for file in ("north.csv", "east.yaml", "west.yaml"):
+        (tmp_path / file).unlink()
+    (tmp_path / "east.csv").rename(tmp_path / "east.parquet")
+    assert main(["federate", str(agreed), *words]) == 2
+    assert "at_least: 3: ended early: east, west" in capsys.readouterr().err
+    assert started == ["north.yaml", "east.yaml", "west.yaml"]
+    assert (tmp_path / "north.yaml").read_text() == own
+    assert yaml.safe_load((tmp_path / "east.yaml").read_text())["file"] == "east.parquet"
+    (tmp_path / "north.yaml").unlink()
+    assert main(["federate", str(agreed), *words]) == 2
+    assert f"{tmp_path / 'north'}.csv: no such file: must be there for each silo of" in capsys.readouterr().err

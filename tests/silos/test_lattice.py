@@ -32,3 +32,10 @@ def test_raised_noise_is_the_plans_beside_a_sensitivity_with_all_roundings(noise
 def test_noise_whose_lattice_is_coarse_beside_the_clip_is_refused():
     with pytest.raises(ValueError, match=r"d = 4: noise of 'gradient' is too large"):
         raise_noise(plan(2.0**20 / 3 * RELEASE.sensitivity), 4)
+
+
+def test_rounding_may_be_half_of_the_sensitivity_and_no_more():
+    largest = 2.0**19 * RELEASE.sensitivity
+    raise_noise(plan(largest), 1)
+    with pytest.raises(ValueError, match=r"d = 1: noise of 'gradient' is too large"):
+        raise_noise(plan(math.nextafter(largest, math.inf)), 1)

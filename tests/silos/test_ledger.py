@@ -1,5 +1,6 @@
 """What a ledger must hold: every charge counts, whatever it is called, and nothing that was written goes unnoticed."""
 
+import math
 import multiprocessing
 import stat
 import time
@@ -165,6 +166,14 @@ def test_the_budget_stands_in_the_ledger(tmp_path):
     charged(tmp_path, plan())
     with opened(tmp_path) as ledger:
         assert [line["kind"] for line in ledger.lines] == ["budget", "charge", "budget", "charge"]
+
+
+def test_a_budget_is_spent_to_its_last_bit(tmp_path):
+    with opened(tmp_path) as ledger:
+        total = ledger.total(plan())
+        assert ledger.check(plan(), total[0]) == total
+        with pytest.raises(ConfigError, match="total would be"):
+            ledger.check(plan(), math.nextafter(total[0], 0))
 
 
 def _charge(folder, results):

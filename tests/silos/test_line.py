@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import itertools
+import re
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -326,6 +328,14 @@ def test_a_silo_waits_for_a_message_as_long_as_it_says(tmp_path):
     lines.end(None)
 
 
+def test_what_does_not_greet_as_a_coordinator_gets_no_hello(tmp_path):
+    address, greeted = f"unix:{tmp_path}/line", []
+    lines = Lines(address, {0: "north"}, b"", b"", 4, lambda silo: bytes(GREETING.size - 1), lambda *words: True)
+    assert join(address, "north", None, 4, greeted.append, bytes, 5, 5) is None
+    assert greeted == []
+    lines.end(None)
+
+
 def test_an_address_of_another_machine_is_told(tmp_path):
     with pytest.raises(OSError, match=r"203\.0\.113\.7:8470: cannot be listened at"):
         opened_lines("203.0.113.7:8470", {0: make_key(tmp_path / "n.key")}, parties(tmp_path, ["coordinator"]), 4, [])
@@ -375,5 +385,8 @@ def test_a_certificate_out_of_its_dates_is_told_before_anybody_dials(tmp_path, m
     check_dates(certificate, "north.crt")
     for then, said in ((now - 86400, "not yet valid, before"), (now + 11 * 365 * 86400, "expired on")):
         monkeypatch.setattr("silodp.silos.keys.time.time", lambda then=then: then)
-        with pytest.raises(ConfigError, match=rf"north\.crt: {said} .* \d\d:\d\d:\d\d \d+ GMT: must be"):
+        with pytest.raises(ConfigError, match=rf"north\.crt: {said} .* \d\d:\d\d:\d\d \d+ GMT: must be") as told:
             check_dates(certificate, "north.crt")
+        date = ssl.cert_time_to_seconds(re.search(rf"{said} (.* GMT)", str(told.value))[1])
+        monkeypatch.setattr("silodp.silos.keys.time.time", lambda date=date: date)
+        check_dates(certificate, "north.crt")  # at its first and at its last second

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from three_silos import SIZES, federation_keys, run_plan
 
 import silodp.silos.run_plan
+from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError
 from silodp.experiments.protocol_plans import complete_plan
 from silodp.models.linear import Linear
@@ -73,6 +74,23 @@ def test_a_promise_has_no_slack(factor, kept, monkeypatch):
         return
     with pytest.raises(ConfigError, match=r"silos\.north\.epsilon: 4: not proven to be kept \(up to 4\.0"):
         run_plan()
+
+
+def test_a_promise_and_a_rounding_are_kept_at_their_limits(monkeypatch):
+    options = {"name": "local_sgd", "options": {"noise_at": "end"}}
+    for name, limit, said in (("upper_end", 4.0, "not proven to be kept"), ("rounding", ALLOWED, "too large for")):
+        with monkeypatch.context() as patched:
+            patched.setattr(silodp.silos.run_plan, name, lambda *words, limit=limit: limit)
+            run_plan(**options)
+            patched.setattr(silodp.silos.run_plan, name, lambda *words, limit=limit: math.nextafter(limit, 9))
+            with pytest.raises(ConfigError, match=said):
+                run_plan(**options)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in ALGORITHMS.items() if kind.trust != "nothing"])
+def test_a_promise_that_trusts_a_shuffler_or_a_sum_is_refused(name):
+    with pytest.raises(ConfigError, match=rf"algorithm: {name}: its promise needs .*: must hold by itself"):
+        run_plan(name)
 
 
 def test_weights_are_refused_above_what_rounding_allows():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.experiments.columns import PRIVACY_COLUMNS, TABLE_COLUMNS
-from silodp.files import write_atomically, write_csv, write_parquet, write_text
+from silodp.files import experiments_of, write_atomically, write_csv, write_parquet, write_text
 
 
 def listing(folder: Path) -> list[str]:
@@ -100,6 +100,13 @@ def test_floats_read_back_exactly(tmp_path_factory, values):
     write_parquet(frame, folder / "a.parquet")
     pd.testing.assert_frame_equal(pd.read_csv(folder / "a.csv", float_precision="round_trip"), frame, check_exact=True)
     pd.testing.assert_frame_equal(pd.read_parquet(folder / "a.parquet"), frame, check_exact=True)
+
+
+def test_a_run_names_its_experiments_or_nothing_is_known_of_them(tmp_path):
+    assert experiments_of(tmp_path) is None
+    for config, named in (("{}", None), ('{"experiments": {}}', None), ('{"experiments": {"a": {}}}', {"a"})):
+        (tmp_path / "config.json").write_text(config)
+        assert experiments_of(tmp_path) == named
 
 
 def test_the_same_table_is_the_same_file(tmp_path):

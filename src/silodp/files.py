@@ -44,7 +44,7 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     machine = f"{zlib.crc32(platform.node().encode()):08x}"
     for left in path.parent.glob(f".{glob.escape(path.name)}.{machine}.*"):
         # Only names as below: a copy that somebody made of one is left alone.
-        number = left.name.removesuffix(path.suffix).rsplit(".", 1)[-1]
+        number = left.name.removesuffix(path.suffix).rpartition(".")[2]
         if number.isascii() and number.isdigit() and not psutil.pid_exists(int(number)):
             left.unlink(missing_ok=True)
     temporary = path.parent / f".{path.name}.{machine}.{os.getpid()}{path.suffix}"

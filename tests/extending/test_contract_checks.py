@@ -1,5 +1,6 @@
 """What a registered entry lacks is named: a fault is told by the check that it belongs to, in its own words."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -92,6 +93,17 @@ class HalfBare(ToySign):
         return replace(plan, releases=(*plan.releases, replace(plan.releases[0], kind="more", noise=0.0)))
 
 
+class NeverSent(ToySign):
+    def plan(self, budget):
+        plan = super().plan(budget)
+        return replace(plan, releases=(replace(plan.releases[0], count=0),))
+
+
+class Assuming(ToySign):
+    def plan(self, budget):
+        return replace(super().plan(budget), assumption="nobody looks")
+
+
 class AlwaysNoisy(ToySign):
     def plan(self, budget):
         return super().plan(budget if budget.epsilon else replace(budget, epsilon=1.0))
@@ -143,7 +155,21 @@ class Flat(ToySign):
 
 class Endless(ToySign):
     def round(self, r, state, federation):
-        return State(super().round(r, state, federation).w / 0)
+        w = super().round(r, state, federation).w
+        return State(w.where(w != w.max(), w / 0))
+
+
+class Crowded(ToySign):
+    """Two points of three move by 500 when the third leaves; of `beside` that is more than 1 in 1e13."""
+
+    beside = 5e15 - 1
+
+    def round(self, r, state, federation):
+        return State(state.w * 0 + self.beside + (500 if len(state.w) == 2 else 0))
+
+
+class LessCrowded(Crowded):
+    beside = 5e15
 
 
 class One(ToySign):
@@ -164,6 +190,8 @@ class Still(ToySign):
         (Silent, "plan", "the plan must release something, with noise"),
         (WithoutBudget, "plan", "the plan must release something, with noise"),
         (HalfBare, "plan", "every release of the plan must have noise at a finite epsilon"),
+        (NeverSent, "plan", "true epsilon up to 0.0: must be positive and finite"),
+        (Assuming, "plan", "true epsilon up to inf: must be positive and finite"),
         (AlwaysNoisy, "plan", "without epsilon the plan must have no noise"),
         (HalfNoisy, "plan", "without epsilon the plan must have no noise"),
         (Failing, "plan", "ValueError: " + "x" * 288),
@@ -174,6 +202,7 @@ class Still(ToySign):
         (Endless, "states", "linear: w is not finite after round 0"),
         (One, "states", "output must give one model for each point, (G, d)"),
         (Still, "states", "noise must change the model"),
+        (Crowded, "rows", "w: a point must not depend on the others of the stack"),
     ],
 )
 def test_a_fault_of_an_algorithm_is_told(kind, check, said):
@@ -191,10 +220,11 @@ def test_an_algorithm_without_fault_passes():
     assert told(ToySign) == {}
     assert upper_end([make_algorithm(Quiet).plan(BUDGET)]) < 0.1
     assert told(Quiet) == {}
+    assert "rows" not in told(LessCrowded)
 
 
 class Recording(ToySign):
-    made, budgets, played, first = [], [], [], []
+    made, budgets, played, first, order = [], [], [], [], []
 
     @classmethod
     def with_options(cls, options):
@@ -208,9 +238,10 @@ class Recording(ToySign):
     def round(self, r, state, federation):
         points = tuple(zip(federation.stepsize.flatten().tolist(), federation.clip.tolist(), strict=True))
         values = {float(value) for _, y in federation.messages.silos if y is not None for value in y}
-        last = max(values) if values and all(value % 1 == 0 for value in values) else None
-        self.played.append((tuple(state.w.shape), points, self.rounds, last))
+        ends = (min(values), max(values)) if values and all(value % 1 == 0 for value in values) else None
+        self.played.append((tuple(state.w.shape), points, self.rounds, ends))
         self.first += [state.w[0]] if r == 0 else []
+        self.order.append((federation.M, r, state.w.sum().item()))
         return super().round(r, state, federation)
 
 
@@ -227,7 +258,13 @@ def test_an_algorithm_is_tried_by_silos_of_two_sizes_with_and_without_noise_in_e
     assert {shape for shape, *_ in Recording.played} == {(G, d) for G, of in sizes.items() for d in of}
     assert {points for _, points, *_ in Recording.played} == {((0.1, 1), (0.1, 1), (0.2, 1)), ((0.1, 1), (0.2, 1))}
     assert sum(rounds == 12 for _, _, rounds, _ in Recording.played) == 12
-    # The last class of logistic, softmax and perceptron; a linear target is none.
-    assert {(d, last) for (_, d), *_, last in Recording.played} == {(4, None), (4, 1), (15, 2), (23, 1)}
+    # How many of the two silos take part in a run, and its rounds.
+    runs = "".join(f"{r:x}" if r else f" {M}:0" for M, r, _ in Recording.order).split()
+    assert Counter(runs) == {"1:012": 4, "2:01": 2, "2:012345": 1, "2:0123456789ab": 1}
+    # The same records and noise for everybody.
+    assert Recording.order[-1][2] == pytest.approx(-2.1934072302780385, rel=1e-12)
+    # The first and last class of logistic, softmax and perceptron; a linear target is none.
+    classes = {(4, None), (4, (0, 1)), (15, (0, 2)), (23, (0, 1))}
+    assert {(d, ends) for (_, d), *_, ends in Recording.played} == classes
     # Runs begin neither at 0 nor where a sigmoid is flat.
     assert all(0.2 < first.square().mean().sqrt() < 0.6 for first in Recording.first)

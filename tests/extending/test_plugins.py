@@ -128,6 +128,12 @@ def test_what_is_wrong_with_a_plugin_is_one_line(root, text, said):
     assert "run.yaml: plugins[0]: 'mine.py': " in found
 
 
+@pytest.mark.parametrize("name", ["toy-sign.py", "toy_sign.txt", "toy_sign"])
+def test_a_plugin_has_the_name_of_a_module(root, name):
+    shutil.copy(TOY, root / "config" / name)
+    assert "plugins[0]: " + f"{name!r}: must be a Python file with the name of a module" in message(root, toy([name]))
+
+
 def test_a_plugin_is_made_once_for_what_it_holds(root):
     made = []
     for end in ("", "", "# more\n"):

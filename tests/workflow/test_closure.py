@@ -154,6 +154,18 @@ def test_a_data_file_that_code_names_counts_and_must_be_there(toy, tmp_path):
         sources.digest(["toy.job"])
 
 
+def test_a_file_of_the_project_that_code_names_counts_and_must_be_there(toy, tmp_path):
+    files = TOY | {"other": 'def read():\n    return open(project_root() / "config" / "table.csv")\n'}
+    with pytest.raises(ValueError, match=rf"{tmp_path}/config/table\.csv: missing: .*other\.py names it"):
+        toy(files).digest(["toy.other"])
+    (tmp_path / "config").mkdir()
+    digests = []
+    for text in "112":
+        (tmp_path / "config" / "table.csv").write_text(text)
+        digests.append(toy(files).digest(["toy.other"]))
+    assert digests[0] == digests[1] != digests[2]
+
+
 def test_modules_that_do_not_exist_are_an_error(toy):
     for arguments in (["toy.nowhere"],), (["toy.job"], ["toy.nowhere"]):
         with pytest.raises(ValueError, match=r"toy\.nowhere: no such module"):

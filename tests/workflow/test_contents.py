@@ -108,6 +108,8 @@ def test_verify_tells_each_damage_in_one_line(run, capsys, damage, code, line):
 def test_clean_removes_files_that_config_json_does_not_name(run, capsys):
     before = held(run)
     add_strangers(run)
+    made = (run / MANIFEST).stat().st_mtime_ns
+    os.utime(run / STRANGERS[0], ns=(made, made))
     assert unexpected_files(run) == STRANGERS
     for dry, left in ((["--dry-run"], before | {*STRANGERS}), ([], before)):
         assert main(["clean", "r7", *dry]) == 0
@@ -125,6 +127,11 @@ def test_clean_keeps_what_a_rebuild_made_since_the_manifest(run, capsys):
     assert main(["clean", "r7"]) == 2
     assert "finish the rebuild first" in capsys.readouterr().err
     assert held(run) >= {*STRANGERS}
+    (run / MANIFEST).unlink()
+    for name in STRANGERS:
+        os.utime(run / name, (1, 1))
+    assert main(["clean", "r7"]) == 2
+    assert held(run) >= {*STRANGERS}, "without a manifest every file is newer"
 
 
 def test_every_file_of_every_run_has_a_kind(tmp_path):

@@ -10,8 +10,9 @@ from small import ROOT
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from silodp.cli import main
+from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
-from silodp.workflow.cost import Cost, estimate, measured_rate, refuse
+from silodp.workflow.cost import Cost, cost_here, estimate, measured_rate, refuse
 from silodp.workflow.job_digest import RunPlan
 
 
@@ -61,6 +62,22 @@ def test_more_than_the_disk_has_free_is_refused_in_one_line(tmp_path, capsys, mo
     error = capsys.readouterr().err
     assert f"{path}: disk: {tmp_path}: 0 MB are free: must be " in error.splitlines()[-1]
     assert not (tmp_path / ".snakemake").exists()
+
+
+def test_what_just_fits_on_the_disk_is_not_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("silodp.workflow.cost.shutil.disk_usage", lambda folder: SimpleNamespace(free=2_000_000))
+    plan, cost = SimpleNamespace(resolved=SimpleNamespace(path="run.yaml")), Cost(1, 1, 1.0, 1.0, 1, 2.0)
+    refuse(plan, cost, tmp_path)
+    with pytest.raises(ConfigError, match=rf"run\.yaml: disk: {tmp_path}: 2 MB are free: must be 2 for the results"):
+        refuse(plan, replace(cost, disk_mb=2.000001), tmp_path)
+
+
+@pytest.mark.parametrize(("asked", "counted", "used"), [("3", 8, 3), ("all", 8, 8), (None, 8, 8), (None, None, 1)])
+def test_a_cost_is_that_of_the_cores_that_are_asked_for_or_there(asked, counted, used, monkeypatch):
+    monkeypatch.setattr("silodp.workflow.cost.os.cpu_count", lambda: counted)
+    monkeypatch.setattr("silodp.workflow.cost.measured_rate", lambda: 1e9)
+    monkeypatch.setattr("silodp.workflow.cost.estimate", lambda *words: words)
+    assert cost_here("a plan", asked) == ("a plan", used, 1e9)
 
 
 def test_memory_above_the_machines_is_a_word(tmp_path, caplog, monkeypatch):

@@ -1,5 +1,6 @@
 """One rebuild at a time in a folder, and none of its processes left behind, whoever is stopped and how."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -96,6 +97,25 @@ def test_a_rebuild_refuses_while_another_works(folder):
     assert not (folder / "started").exists()
     os.close(held)
     assert engine.run([sys.executable, "-c", "raise SystemExit(3)"], dict(os.environ)) == 3
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_lock_whose_file_another_removed_meanwhile_is_taken_at_the_new_file(again, folder, monkeypatch):
+    """Also where a third has made it again."""
+    path, flock = folder / ".r.lock", fcntl.flock
+
+    def removed_first(file, how):
+        monkeypatch.undo()
+        path.unlink()
+        if again:
+            path.touch()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_first)
+    held = engine.lock_results(folder / "r")
+    with pytest.raises(engine.BusyError, match="r: another command works on this folder"):
+        engine.lock_results(folder / "r")
+    os.close(held)
 
 
 def test_variables_that_would_change_results_are_refused_and_others_ignored(monkeypatch):

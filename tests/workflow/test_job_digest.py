@@ -3,6 +3,7 @@
 import ast
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,6 +53,19 @@ def test_names_of_files_follow_the_doors(path):
     assert len(set(figures)) == len(figures)
     assert {Path(name).suffix for name in figures} == {".pdf", ".png", ".svg"}
     assert all(name.startswith(f"{run}/figures/") for name in figures)
+
+
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ({}, True),
+        ({"algorithms": {"local_sgd": {"private": "non_private"}}}, False),
+        ({"readings": {"resample": True}}, False),
+        ({"readings": {"clip_rule": "max_norm"}}, False),
+    ],
+)
+def test_epsilon_by_round_is_drawn_where_it_is_proven(changes, drawn):
+    assert len(plan(**changes).by_round()) == drawn
 
 
 @settings(deadline=None, max_examples=100)
@@ -551,6 +565,16 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
     finally:
         path.write_text(text, encoding="utf-8")
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["first", "run.yaml"]
+
+
+def test_a_frozen_plan_keeps_its_plug_ins_as_they_were(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text("# ε\n", encoding="utf-8")
+    made = RunPlan(replace(plan().resolved, plugins=(tmp_path / "own.py",)))
+    made.sources = SimpleNamespace(save=lambda file: None)
+    planning.freeze(made, "run.yaml")
+    copy = planning.frozen_file(made).with_name("source") / "plugins" / "own.py"
+    assert copy.read_text(encoding="utf-8") == "# ε\n"
 
 
 def test_figures_of_a_publication_are_drawn_again_where_it_has_decided_tables(planned, tmp_path):

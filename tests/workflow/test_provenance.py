@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small import ROOT
 
+from silodp.experiments.validation import load
 from silodp.files import write_parquet
 from silodp.workflow import provenance
 from silodp.workflow.digests import digest
@@ -169,3 +172,24 @@ def test_record_needs_neither_git_nor_lock(root, monkeypatch):
     record = collected(root)
     assert record["git"] == {"commit": None, "dirty": None}
     assert record["requirements_lock_sha256"] is None
+
+
+def test_a_run_has_its_plug_ins_and_the_checksums_of_its_data_beside_it(root):
+    (root / "own.py").write_text("# ε\n", encoding="utf-8")
+    (root / "fetched.csv").write_text("dataset,file,checksum\ninsurance,a/b.csv,sha256:1\n")
+    resolved, output = replace(load(ROOT / "config/smoke.yaml"), plugins=(root / "own.py",)), root / "r/provenance.json"
+    provenance.record(resolved, [root / "fetched.csv"], output)
+    assert (root / "r/source/plugins/own.py").read_text(encoding="utf-8") == "# ε\n"
+    assert json.loads(output.read_text())["data_sha256"] == {"a/b.csv": "sha256:1"}
+
+
+def test_a_processor_without_the_file_of_linux_is_as_python_has_it(monkeypatch):
+    monkeypatch.setattr(Path, "is_file", lambda path: False)
+    for told, cpu in (("arm", "arm"), ("", None)):
+        monkeypatch.setattr(platform, "processor", lambda told=told: told)
+        assert provenance.machine()["cpu"] == cpu
+
+
+def test_a_checkout_or_home_at_the_top_hides_no_slash(monkeypatch):
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+    assert provenance.recordable("cp / . /data", Path("/")) == "cp / . /data"

@@ -12,7 +12,7 @@ from finished import finished, held, sign
 from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.workflow import publishing
-from silodp.workflow.contents import MANIFEST
+from silodp.workflow.contents import MANIFEST, entities
 from silodp.workflow.engine import results_locked
 from silodp.workflow.job_digest import RunPlan
 
@@ -91,8 +91,11 @@ def test_half_a_run_or_a_changed_one_is_refused(runs, tmp_path, capsys, damaged,
 
 def test_several_runs_are_published_as_one(runs, tmp_path):
     """Each experiment is the last run's that has it, whole: of the first run's two settings one is gone."""
-    out = tmp_path / "out"
+    out, record = tmp_path / "out", runs / "a" / "provenance.json"
+    record.write_text(record.read_text().replace("2026-01-02T03:05:05Z", newest := "2026-01-03T00:00:00Z"))
+    sign(runs / "a")
     assert publish(runs / "a", runs / "b", output=out) == 0
+    assert entities(out)["./"]["datePublished"] == newest
     made_by = {"wbcd_calibrated": "a", "wbcd_mlp": "b", "diabetes_linear": "b"}
     check_made_by(out, made_by)
     # Where both noises are drawn, the errors stand in the picture of both.

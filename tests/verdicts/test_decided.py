@@ -96,6 +96,11 @@ def test_an_interval_that_leaves_out_0_comes_before_the_margin(value: float, se:
     assert high_90 < high
 
 
+def test_an_interval_that_touches_the_margin_lies_within() -> None:
+    margin = float(interval(0.0, 0.01, 100, 0.9)[1])
+    assert [outcomes(0.0, 0.01, 100, most) for most in (margin, np.nextafter(margin, 0))] == [WITHIN, OPEN]
+
+
 def test_max_t_keeps_its_level_over_many_cells_and_finds_one_that_is_worse() -> None:
     generator, cells = np.random.default_rng(3), 40
     draws = generator.normal(size=(2000, cells))
@@ -105,6 +110,10 @@ def test_max_t_keeps_its_level_over_many_cells_and_finds_one_that_is_worse() -> 
     worse[7] = 6
     assert exceeds(worse, worse + draws, np.zeros(cells))
     assert not exceeds(worse, worse + draws, np.full(cells, 6.0))
+
+
+def test_a_value_that_many_draws_exceed_by_as_much_as_it_lies_above_its_limit_is_none() -> None:
+    assert not exceeds(np.ones(1), np.array([[0.0], [2.0]] * 50), np.zeros(1))
 
 
 def test_a_cell_without_spread_hides_no_contradiction_and_is_one_by_itself() -> None:

@@ -70,7 +70,8 @@ def test_the_verdict_is_the_word_that_is_asked_for_with_its_own_number():
 
 def test_a_mean_inside_the_margin_is_noted():
     assert "below the margin" in decided_verdict("X1", asked(), [cell(-0.002)])["note"]
-    assert decided_verdict("X1", asked(), [cell(-0.02)])["note"] == ""
+    for difference in (-MARGIN, -0.02):
+        assert decided_verdict("X1", asked(), [cell(difference)])["note"] == ""
 
 
 def test_what_a_claim_is_not_about_says_nothing():
@@ -115,6 +116,7 @@ def test_nothing_is_confirmed_without_all_data_sets_but_a_contradiction_stands()
     assert words([cell(-0.02), missing]) == ("open", "open")
     assert words([cell(0.02), missing]) == ("not reproduced", "not reproduced")
     assert decided_verdict("X1", asked(), [cell(-0.02), missing])["note"] == "not run: cifar10"
+    assert [(row["lacking"], row["trials"]) for row in mean_rows([missing])] == [(1, 0)]
     alone = decided_verdict("X1", asked(), [missing])
     assert (alone["verdict"], alone["note"], math.isnan(alone["value"])) == ("open", "not run: cifar10", True)
 
@@ -158,8 +160,13 @@ def test_a_diverged_or_a_single_trial_neither_confirms_nor_contradicts_nor_hides
     assert words([cell(0.02, experiment="mnist_mlp"), quiet])[0] == "not reproduced"
 
 
+def test_two_trials_can_contradict():
+    assert words([cell(0.02, se=1e-5, trials=2)])[0] == "not reproduced"
+
+
 def test_a_cell_without_spread_is_what_it_is():
     still = {"draws": np.zeros(500), "difference": 0.0, "low": 0.0, "high": 0.0}
+    assert words([cell(0.0) | still]) == ("open", "open")
     assert words([cell(0.02), cell(0.0, epsilon=3.0) | still])[1] == "not reproduced"
     above = {"draws": np.full(500, 0.02), "difference": 0.02, "low": 0.02, "high": 0.02}
     assert words([cell(0.0) | above]) == ("not reproduced", "not reproduced")
@@ -173,7 +180,7 @@ def test_an_open_claim_without_power_is_not_testable_and_a_contradicted_one_stay
     assert verdict(0.0, 0.79)["verdict"] == "not testable"
     assert verdict(0.0, 0.79)["at_every"] == "open"
     assert "power of confirming is 0.79" in verdict(0.0, 0.79)["note"]
-    assert verdict(0.0, 0.81)["verdict"] == verdict(0.0, math.nan)["verdict"] == "open"
+    assert verdict(0.0, 0.8)["verdict"] == verdict(0.0, math.nan)["verdict"] == "open"
     assert verdict(0.02, 0.1)["verdict"] == "not reproduced"
     assert verdict(-0.02, 0.1)["verdict"] == "confirmed"
     missing = cell(math.nan, experiment="cifar10_cnn", trials=0)
@@ -215,6 +222,24 @@ def test_a_stated_improvement_is_held_within_two_points(share, se, word):
     missing = cell(math.nan, experiment="cifar10_cnn", trials=0)
     # Over some data sets the mean is another number.
     assert decided_verdict("X1", both, [row, other, missing])["verdict"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("stated", "word"), [(23.0, "confirmed"), (27.0, "confirmed"), (22.9, "not reproduced"), (27.1, "not reproduced")]
+)
+def test_two_points_beside_what_is_stated_are_within_two_points(stated, word):
+    row = cell(0.0, levels=[np.full(501, 0.75), np.ones(501)])
+    found = decided_verdict("X1", asked("on_average", pairs=[PAIR | {"stated": stated}]), [row])
+    assert (found["low"], found["high"], found["verdict"]) == (25.0, 25.0, word)
+
+
+def test_a_mean_improvement_has_the_interval_of_its_fewest_trials():
+    rows = [cell(0.0, levels=levels(0.0172), trials=count) for count in (3, T)]
+    halves = []
+    for some in (rows, rows[:1] * 2):
+        found = decided_verdict("X1", asked("on_average", pairs=[PAIR | {"stated": 1.72}]), some)
+        halves.append((found["high"] - found["value"]) / np.std(np.mean([row["levels"][0] for row in some], 0)[1:]))
+    assert halves[0] == pytest.approx(halves[1])
 
 
 def test_an_interval_that_ends_at_zero_supports_never_worse_and_not_better():

@@ -35,7 +35,7 @@ def paired_test(differences: ArrayLike) -> PairedTest:
     """The t test and the exact sign-flip test of differences (trials,); no interval for one trial, or ∞ among them."""
     values = np.asarray(differences, dtype=float)
     if len(values) < 2 or not np.isfinite(values).all():
-        return PairedTest(float(values.sum() / len(values)) if np.isfinite(values).all() and len(values) else math.nan)
+        return PairedTest(float(values.sum()) if np.isfinite(values).all() and len(values) else math.nan)
     interval, error = mean_interval(values), stats.sem(values)
     p = stats.t.sf(interval.value / error, len(values) - 1) if error > 0 else interval.value <= 0
     return PairedTest(*interval, float(p), sign_flip(values))

@@ -5,8 +5,18 @@ import pytest
 
 from silodp.streams import Streams
 from silodp.verdicts.checks import run_check
-from silodp.verdicts.checks.base import Context, Sweep, bounded, equals, judge_interval, judge_slope, sweep_rows
+from silodp.verdicts.checks.base import (
+    Context,
+    Sweep,
+    bounded,
+    derived,
+    equals,
+    judge_interval,
+    judge_slope,
+    sweep_rows,
+)
 from silodp.verdicts.checks.bound_columns import BOUNDS_COLUMNS
+from silodp.verdicts.checks.stack import replace_algorithms
 from silodp.verdicts.statistics import Interval
 from silodp.verdicts.words import AS_PRINTED
 
@@ -21,6 +31,9 @@ SMOKE = Context(Streams(7), "smoke")
         ((2.0, 1.5, 2.5), "open"),
         ((-2.0, -3.0, -1.5), "refuted"),
         ((-1.0, -1.5, -0.5), "open"),
+        ((0.5, -1.0, 2.0), "confirmed"),
+        ((2.5, 2.0, 3.0), "open"),
+        ((-1.5, -2.0, -1.0), "open"),
     ],
 )
 def test_verdicts_of_an_interval_between_bounds(interval, verdict):
@@ -48,6 +61,8 @@ def test_a_bound_that_cannot_be_exceeded_confirms_nothing():
         ((-1.0, -2.1, -0.4), -1.0, "open"),
         ((-1.9, -1.95, -1.85), -1.0, "refuted"),
         ((-1.0, -1.1, -0.9), -1.8, "refuted"),
+        ((-1.0, -1.1, -0.9), -1.5, "refuted"),
+        ((-1.0, -1.1, -0.9), -0.75, "refuted"),
     ],
 )
 def test_a_slope_is_judged_by_the_stated_exponent_the_formula_and_the_rivals(interval, formula, verdict):
@@ -58,6 +73,18 @@ def test_an_equality_fails_on_both_sides():
     samples = np.random.default_rng(1).normal(3.0, 0.1, 200)
     verdicts = [equals("x", "n", 1, samples, exact)["verdict"] for exact in (2.9, 3.0, 3.1)]
     assert verdicts == ["refuted", "confirmed", "refuted"]
+
+
+def test_an_exponent_half_way_to_a_neighbour_is_not_told_from_it():
+    verdicts = [derived("x", "n", 1.0, fitted, "by hand")["verdict"] for fitted in (1.24, 1.25, 0.75, 0.76)]
+    assert verdicts == ["derivation", "refuted", "refuted", "derivation"]
+
+
+@pytest.mark.parametrize(("risk", "known"), [(1e-20, True), (0.9e-20, False)])
+def test_what_does_nothing_has_no_slope_where_its_risk_is_a_rounding_error(risk, known):
+    sweep = Sweep("x", "n", "private", -1.0, (-0.5, -2.0), (1, 2, 4), lambda n: np.full(8, risk), lambda n: 1 / n)
+    with replace_algorithms("w_0"):
+        assert np.isfinite(sweep_rows(sweep, SMOKE.streams)[-1]["measured"]) == known
 
 
 @pytest.mark.parametrize(("noisy", "verdict"), [(False, "confirmed"), (True, "open")])

@@ -9,15 +9,24 @@ import pytest
 from wrong_theorems import last_row, measured_once, planted, times
 
 from silodp.streams import Streams
+from silodp.theory.problems.known import Quadratic, SparseLeastSquares
 from silodp.theory.theorem import AssumptionError
-from silodp.verdicts.checks import rates_checkins, run_check, svrg_against_sgd, upper_bounds
+from silodp.verdicts.checks import (
+    amplification,
+    rates_checkins,
+    rounds_to_target,
+    run_check,
+    svrg_against_sgd,
+    upper_bounds,
+)
 from silodp.verdicts.checks.amplification import laws
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.lower_bounds import INSTANCES
 from silodp.verdicts.checks.participation import SILOS, _unbalanced
 from silodp.verdicts.checks.rates_convex import _heterogeneous, _sweeps
 from silodp.verdicts.checks.rates_nonconvex import _prox_sgd, _silos
-from silodp.verdicts.checks.upper_bounds import _drawn_silos, _lemma_d4, _linear, _small_beta
+from silodp.verdicts.checks.upper_bounds import _drawn_silos, _largest, _lemma_d4, _linear, _small_beta
+from silodp.verdicts.statistics import Interval
 
 SMOKE = Context(Streams(7), "smoke")
 PUBLISHED = Path(__file__).parents[3] / "results" / "published" / "bounds"
@@ -37,6 +46,46 @@ def test_a_planted_wrong_constant_fails_where_the_right_constant_holds(monkeypat
     for part, key in ((_linear, "convex-2.1"), (_lemma_d4, "convex-lemma-D.4-shifted")):
         assert {row["verdict"] for row in part(SMOKE)} == {"confirmed"}
         assert "refuted" in {row["verdict"] for row in part(planted(SMOKE, key, times(0.01)))}
+
+
+def test_no_risk_on_the_ball_is_larger_than_opposite_to_the_minimiser():
+    problem = Quadratic(1, beta=4.0, D=2.0, bias=0.5)
+    assert _largest(problem) == problem.excess_population_risk(np.array([-2.0]))
+
+
+def test_a_risk_is_the_largest_that_the_certificate_of_the_optimum_allows(monkeypatch):
+    sweep, right = next(sweep for sweep in _prox_sgd(SMOKE) if "l1" in sweep.regime), SparseLeastSquares.optimum
+    sure = sweep.sample(0.5)
+    monkeypatch.setattr(SparseLeastSquares, "optimum", lambda *of: dataclasses.replace(right(*of), gap=0.25))
+    assert sweep.sample(0.5) == pytest.approx(sure + 0.25, abs=1e-12)
+
+
+def test_training_on_the_convex_hard_instances_leaves_less_risk_than_the_start_has():
+    hinge = next(sweep for sweep in _sweeps(SMOKE) if "hinge" in sweep.regime and sweep.axis == "epsilon")
+    drawn = next(sweep for sweep in _heterogeneous(SMOKE) if sweep.axis == "R")
+    for risk in (hinge.sample(0.2), drawn.sample(64)):
+        assert (risk > 0).all()
+        assert (risk < 1).all()
+
+
+def test_rounds_to_the_target_are_those_at_which_the_theorems_risk_is_the_target(monkeypatch):
+    """βD²/R of plain and βD²/R² of accelerated SGD are 0.02 at β = 8 and D = 1."""
+    sweeps = []
+    monkeypatch.setattr(rounds_to_target, "BETAS", [])
+    monkeypatch.setattr(rounds_to_target, "sweep_rows", lambda sweep, streams: sweeps.append(sweep) or [])
+    assert rounds_to_target.rounds_to_target(SMOKE) == []
+    assert [sweep.formula(8.0) for sweep in sweeps] == pytest.approx([400, 20], rel=1e-12)
+
+
+@pytest.mark.parametrize(("high", "detail"), [(1.5, ""), (1.49, "grows more slowly than the bound"), (1.51, "")])
+def test_svrg_samples_have_the_ratio_of_means_and_a_slope_below_half_way_is_too_slow(high, detail, monkeypatch):
+    monkeypatch.setattr(svrg_against_sgd, "_svrg", lambda context, kappa: np.linspace(1, 2, 8))
+    monkeypatch.setattr(svrg_against_sgd, "_sgd", lambda context, kappa: np.linspace(8, 2, 8))
+    monkeypatch.setattr(svrg_against_sgd, "slope_interval", lambda *_: Interval(1.3, 1.2, high))
+    *rows, svrg, _ = svrg_against_sgd.svrg_against_sgd(SMOKE)
+    ratios = [row["measured"] for row in rows if row["parameter"].startswith("kappa (risk of Prox-SGD over")]
+    assert ratios == pytest.approx([5 / 1.5] * 5)
+    assert (svrg["verdict"], svrg["detail"]) == ("open", detail)
 
 
 def test_participation_tells_the_harmonic_mean_from_the_mean(monkeypatch):
@@ -148,6 +197,14 @@ def test_figure_3_has_the_papers_gaps_at_its_point():
     assert upper / lower == pytest.approx(5e-7 ** (-1 / 3))
 
 
+def test_bounds_that_are_equal_do_not_cross_and_are_no_improvement():
+    def alike(result, point):
+        return dataclasses.replace(result, terms=dict.fromkeys(result.terms, 1.0))
+
+    table = run_check("figure_3", planted(SMOKE, "nonconvex-figure-3", alike))
+    assert set(table["detail"]) == {"gap 1", "not improved: the bound exceeds 1"}
+
+
 def test_table_1_has_the_papers_exponents_and_finds_the_captions_slip():
     table = run_check("table_1", SMOKE)
     exponents = table[table["parameter"].str.startswith("exponent")]
@@ -192,6 +249,29 @@ def test_a_pair_of_data_sets_spends_less_than_every_bound_and_more_than_a_sixth_
     right = table[~wrong]
     assert set(right["verdict"]) == {"not contradicted", "vacuous"}
     assert ((right["upper"] >= right["value"]) == (right["verdict"] == "vacuous")).all()
+
+
+SPENT = amplification.spent_epsilon(1.0, 1.0, 2, amplification.DELTA)
+
+
+@pytest.mark.parametrize(
+    ("bound", "verdict"),
+    [
+        (np.nextafter(SPENT, 0), "refuted"),
+        (SPENT, "not contradicted"),
+        (np.nextafter(1.0, 0), "not contradicted"),
+        (1.0, "vacuous"),
+    ],
+)
+def test_a_bound_is_refuted_below_what_a_pair_spends_and_amplifies_below_epsilon0(bound, verdict, monkeypatch):
+    protocol = ("checkins-5.1", "two messages", 1.0, 2, 0.0, lambda epsilon0: bound)
+    monkeypatch.setattr(amplification, "_protocols", lambda context: [protocol])
+    monkeypatch.setattr(amplification, "EPSILON0", (1.0,))
+    assert [row["verdict"] for row in amplification.amplification(SMOKE)] == [verdict]
+
+
+def test_a_record_that_is_hardly_ever_heard_spends_nothing_beyond_delta():
+    assert amplification.spent_epsilon(1.0, 1e-9, 10, 1e-6) == 0.0
 
 
 def test_laws_of_the_number_of_ones_of_two_messages_by_hand():

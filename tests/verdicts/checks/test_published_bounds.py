@@ -17,7 +17,9 @@ from small import ROOT
 from silodp.streams import Streams
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.checks.base import Context, row, sweep_rows, table
+from silodp.verdicts.checks.rates_nonconvex import _prox_sgd, _spider
 from silodp.verdicts.checks.stack import NULLS, replace_algorithms
+from silodp.verdicts.checks.upper_bounds import _hinge
 from silodp.verdicts.statistics import mean_interval
 
 PUBLISHED = ROOT / "results" / "published"
@@ -90,9 +92,31 @@ def test_measured_numbers_are_those_of_the_published_table(check, cut, monkeypat
     context = Context(Streams(SEED).child("bounds", check), CONFIG["bounds"]["scale"])
     found = table(check, getattr(module, check)(context)).fillna({"form": ""})
     found = found[~found["parameter"].str.startswith("printed")]  # made from a slope
+    assert_measured_as_published(check, found)
+
+
+def assert_measured_as_published(check, found):
     published = pd.read_csv(PUBLISHED / "bounds" / f"{check}.csv", float_precision="round_trip").fillna({"form": ""})
     both = found.merge(published, on=KEY, suffixes=("", "_published"))
     assert len(both) == len(found)
     for name in ("measured", "measured_low", "measured_high"):
         np.testing.assert_allclose(both[name], both[f"{name}_published"], rtol=1e-7, err_msg=name)
     assert both["measured"].notna().any()
+
+
+@pytest.mark.parametrize("sweeps", [_prox_sgd, _spider])
+def test_risks_with_a_penalty_are_those_of_the_published_table(sweeps):
+    context = Context(Streams(SEED).child("bounds", "rates_nonconvex"), CONFIG["bounds"]["scale"])
+    sweep = next(sweep for sweep in sweeps(context) if "l1" in sweep.regime)
+    assert_measured_as_published("rates_nonconvex", table("rates_nonconvex", first_row(sweep, context.streams)))
+
+
+def test_the_hinge_loss_has_its_published_bound_at_the_published_sizes():
+    context = Context(Streams(SEED).child("bounds", "upper_bounds", "_hinge"), CONFIG["bounds"]["scale"])
+    with replace_algorithms(NULLS[0]):
+        (found,) = _hinge(context)
+    (wanted,) = (
+        pd.read_csv(PUBLISHED / "bounds" / "upper_bounds.csv").query("theorem == 'convex-2.2'").to_dict("records")
+    )
+    assert found["upper"] == pytest.approx(wanted["upper"], rel=1e-12)
+    assert wanted["null"].startswith(f"w_0 {found['measured']:.3g} passes;")

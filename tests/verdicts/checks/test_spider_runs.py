@@ -1,6 +1,10 @@
 """FedProx-SPIDER on the smooth non-convex problem: what flattens its slopes."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from wrong_theorems import planted
 
 from silodp.streams import Streams
 from silodp.theory.problems.known import SmoothNonconvex
@@ -18,6 +22,16 @@ def test_in_short_phases_iterates_follow_a_part_of_a_fresh_gradients_error(monke
     found = spider_runs.spider_gradients(context, problem, point, 16, 8).mean()
     assert point.q == rounds
     assert found / (problem.d * point.sigma1**2 / 16) == pytest.approx(share, abs=0.05)
+
+
+def test_a_phase_of_one_round_is_allowed_and_the_distance_to_the_optimum_counts_the_penalty_at_the_start():
+    """Δ = 1 + 0.01·‖w_0‖₁ for a loss from 0 to 1."""
+    problem, seen = SmoothNonconvex(4), []
+    one_round = planted(Context(Streams(0)), "nonconvex-3.1-phase", lambda result, given: replace(result, value=1.0))
+    context = planted(one_round, "nonconvex-3.1-claim", lambda result, given: seen.append(given["Delta"]) or result)
+    point = spider_runs.spider_point(context, problem, n=800, M=16, epsilon=2.0, delta=1e-6, l1=0.01)
+    assert point.q == 1
+    assert set(seen) == {1 + 0.01 * np.abs(np.full(4, spider_runs.START)).sum()}
 
 
 def test_without_a_penalty_the_gradient_mapping_is_the_gradient():

@@ -12,7 +12,7 @@ from silodp.models.linear import Logistic
 from silodp.privacy.plan import Release
 from silodp.streams import Streams
 from silodp.theory.problems.known import LinearOnBall, LogisticOnBall, Quadratic
-from silodp.verdicts.checks.prescribed_runs import prescribe, run_schedule, silo_records
+from silodp.verdicts.checks.prescribed_runs import like_records, prescribe, run_schedule, silo_records
 from silodp.verdicts.checks.stack import COHORT, TrialFederation, run
 
 
@@ -46,6 +46,26 @@ def test_without_noise_and_with_all_records_a_message_is_the_exact_gradient():
     records = silo_records(problem, Streams(2), 2, 4, 10)
     found = federation(problem, records, Release("gradient", 1, 0, 0.0), trials=2, N=4).message(w, COHORT, 0)
     assert found.numpy() == pytest.approx(w.numpy() - records.mean(axis=(1, 2)), abs=1e-12)
+
+
+def test_a_difference_is_that_of_both_gradients_on_the_same_records_and_its_noise_has_the_factor():
+    """Gradients w − x: what is drawn of the records cancels."""
+    problem, w = Quadratic(2), torch.tensor([[0.1, 0.2], [0.0, 0.5]]).double()
+    previous, factor = torch.tensor([[0.4, 0.0], [0.2, -0.1]]).double(), torch.tensor([0.5, 3.0]).double()
+    records = silo_records(problem, Streams(2), 2, 4, 10)
+    plain, noisy, scaled = (
+        federation(problem, records, Release("difference", 1, 5, noise), trials=2, N=4)
+        .message(w, COHORT, 0, "difference", previous, more)
+        .numpy()
+        for noise, more in ((0.0, None), (0.5, None), (0.5, factor))
+    )
+    assert plain == pytest.approx((w - previous).numpy(), abs=1e-12)
+    assert scaled - plain == pytest.approx(factor.numpy()[:, None] * (noisy - plain), rel=1e-12)
+
+
+def test_records_that_are_all_alike_are_those_of_a_problem_without_chance():
+    problem = LinearOnBall(4, D=2.0, bias=1.0)
+    assert like_records(problem).ravel().tolist() == problem.draw(1, np.random.default_rng(1))[0].tolist()
 
 
 def test_trials_are_independent_and_reproducible():

@@ -47,6 +47,7 @@ def test_holm_steps_down_and_stops():
     assert holm([0.001, 0.03, 0.04], 0.05) == [True, False, False]
     assert holm([0.02, 0.001, 0.5], 0.05) == [True, True, False]
     assert holm([], 0.05) == []
+    assert holm([0.025, 0.05], 0.05) == [True, True]
 
 
 def test_the_claims_experiments_are_named_after_their_data_sets():

@@ -1,5 +1,6 @@
 """Claims read from checks' tables, exact expressions, and the identity of two algorithms."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,7 @@ def read(path, bounds, rows=ROWS, **options):
         (["confirmed", "refuted", "open"], "refuted", ""),
         (["confirmed", "order agrees"], "open", "order agrees"),
         (["vacuous here", "confirmed"], "confirmed", ""),
+        (["confirmed", "not testable"], "open", ""),
         ([""], "not testable", "bounds/rates_convex.csv has no row of convex-2.1"),
     ],
 )
@@ -61,6 +63,14 @@ def test_the_tightest_row_is_shown(tmp_path):
     tight = bound("confirmed", value=2, measured=-0.7, measured_high=-0.55)
     (found,) = read(tmp_path, [bound("confirmed", value=1), tight, bound("confirmed", value=3)])
     assert found.value == -0.7
+
+
+def test_a_bound_of_0_has_no_room_and_a_value_of_0_no_slack(tmp_path):
+    exact = bound("confirmed", value=1, lower=0.0, upper=0.0, measured=0.0)
+    (found,) = read(tmp_path / "a", [exact, bound("confirmed", value=2)])
+    assert found.statistic.endswith("tightest: slope in n (private) 2")
+    (found,) = read(tmp_path / "b", [bound("confirmed", lower=float("nan"), upper=0.5, measured=0.0)])
+    assert math.isnan(found.slack)
 
 
 def test_the_printed_form_is_the_headline_and_the_corrected_one_stands_beside_it(tmp_path):
@@ -127,7 +137,12 @@ def test_formulas_find_what_their_theorems_say(name, value):
 
 @pytest.mark.parametrize(
     ("change", "verdict"),
-    [({"at_most": 2.0}, "derivation"), ({"at_most": 0.9}, "refuted"), ({"slopes": {"n": 0.3}}, "refuted")],
+    [
+        ({"at_most": 2.0}, "derivation"),
+        ({"at_most": 1.0}, "derivation"),
+        ({"at_most": 0.9}, "refuted"),
+        ({"slopes": {"n": 0.3}}, "refuted"),
+    ],
 )
 def test_a_limit_or_an_exponent_that_does_not_hold_refutes(change, verdict):
     """Lemma D.9's L²/(2β): 1 at L = 2, β = 2 at most; Theorem 5.1 falls as 1/√n."""
@@ -137,6 +152,13 @@ def test_a_limit_or_an_exponent_that_does_not_hold_refutes(change, verdict):
         assert evaluated([Formula(**formula, slopes={"n": -0.5, "e^epsilon0": 6.0})]).verdict == "refuted"
         assert evaluated([Formula(**formula, slopes={"n": -0.5})]).verdict == "derivation"
     assert evaluated([Formula(**formula, **change)]).verdict == verdict
+
+
+def test_a_quarter_is_half_way_between_exponents_and_tells_none():
+    """A formula over itself has the exponent 0."""
+    same = {"formula": "convex-lemma-D.9", "over": "convex-lemma-D.9", "at": {"L": 1, "beta": 2}}
+    for stated, verdict in ((-0.24, "derivation"), (0.24, "derivation"), (-0.25, "refuted"), (0.25, "refuted")):
+        assert evaluated([Formula(**same, slopes={"L": stated})]).verdict == verdict
 
 
 def test_a_parameter_may_follow_another_and_a_formula_may_be_a_schedules_rounds():

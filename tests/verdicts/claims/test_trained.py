@@ -43,6 +43,11 @@ def test_without_fresh_trials_it_is_not_testable_and_has_means_and_counts_withou
     assert (found.on_average, found.at_every) == ("", "")
 
 
+def test_an_interval_that_ends_at_zero_lies_on_neither_side(tmp_path):
+    (found,) = decided(KNOWN, folder(tmp_path, comparisons=[compared(-0.01), compared(0.01, epsilon=2.0)]))
+    assert found.statistic.endswith("0 of 2 intervals below 0, 0 above")
+
+
 def test_a_run_without_comparisons_says_so_and_an_earlier_table_is_refused(tmp_path):
     (found,) = decided(KNOWN, folder(tmp_path / "none"))
     assert (found.verdict, found.evidence) == ("not testable", ())

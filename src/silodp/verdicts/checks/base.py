@@ -230,7 +230,7 @@ def sweep_rows(sweep: Sweep, streams: Streams) -> list[Row]:
     ]
     measured = Interval(math.nan, math.nan, math.nan)
     # What does nothing may have no risk at all, up to rounding: it has no slope.
-    if current_null() is None or all(sample.mean() > ROUNDING for sample in samples):
+    if current_null() is None or all(sample.mean() >= ROUNDING for sample in samples):
         measured = slope_interval(sweep.values, samples, streams.generator("bootstrap", sweep.theorem, name))
     formula = float(slope(sweep.values, np.array([sweep.formula(value) for value in sweep.values])))
     claim = (sweep.exponent, formula, sorted(sweep.neighbours))

@@ -53,7 +53,7 @@ def participation(context: Context) -> list[Row]:
 def _risk(context: Context, cohort: int | Sequence[int]) -> Array:
     """Excess risk of the last iterate, where noise of variance dσ²E[1/M_r] is all there is, (trials,)."""
     problem, rounds = Quadratic(10, bias=0.3), 40
-    sigma = math.sqrt(8 * rounds * math.log(1e6)) / (5000 * 1.0)
+    sigma = math.sqrt(8 * rounds * math.log(1e6)) / 5000
     options = {"noise": sigma, "stepsize": 0.25, "cohort": cohort}
     return excess(problem, run_alike(problem, algorithm_for("minibatch_sgd", rounds), context, 2000, N, **options))
 

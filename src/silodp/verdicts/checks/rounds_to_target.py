@@ -7,7 +7,7 @@ import numpy as np
 from silodp.algorithms.base import State
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.checks.base import Array, Context, NeverReached, Row, judge_interval, row, sweep_rows, sweeps
-from silodp.verdicts.checks.prescribed_runs import algorithm_for, run_alike
+from silodp.verdicts.checks.prescribed_runs import algorithm_for, like_records, run_alike
 from silodp.verdicts.statistics import ratio_interval
 
 TARGET = 0.02
@@ -62,7 +62,7 @@ def _rounds(context: Context, name: str, beta: float) -> Array:
     problem = Quadratic(30, mu=LEAST, beta=beta, bias=0.9)
     noise = math.sqrt(8 * 400 * math.log(1 / POINT["delta"])) / (POINT["n"] * POINT["epsilon"])
     first = np.full(context.trials(50), np.inf)
-    minimiser = problem.bias * problem.D / math.sqrt(problem.d)
+    minimiser = like_records(problem).ravel()
 
     def watch(r: int, state: State) -> None:
         risk = 0.5 * (state.w.numpy() - minimiser) ** 2 @ problem.curvatures

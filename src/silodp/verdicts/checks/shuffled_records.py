@@ -14,7 +14,7 @@ from silodp.privacy.shuffling.shuffled_gaussian import shuffled_noise
 from silodp.theory.convex.schedules import Schedule, theorem_4_1_strong
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.checks.base import Array, Claim, Context, Row, Sweep, sweep_rows, sweeps
-from silodp.verdicts.checks.prescribed_runs import algorithm_for, circle, excess, logarithm, run_on
+from silodp.verdicts.checks.prescribed_runs import algorithm_for, circle, excess, like_records, logarithm, run_on
 from silodp.verdicts.checks.stack import Draw, TrialFederation
 
 # The theorem asks for R ≥ n²N²ε²/M rounds, and noise that leaves the iterates on the ball for nNε ≳ 40,000: very many
@@ -71,7 +71,7 @@ def _schedule(n: int, M: int) -> Schedule:
 
 def _records(n: int) -> Array:
     """n different records of a silo, on a circle around the problem's mean record, (1, 1, n, d)."""
-    records = np.full((n, SIZE), PROBLEM.bias * PROBLEM.D / np.sqrt(SIZE))
+    records = np.tile(like_records(PROBLEM)[0, 0], (n, 1))
     records[:, :2] += SPREAD * circle(n)
     return records[None, None]
 

@@ -47,7 +47,7 @@ def _finding(rows: Rows, table: pd.DataFrame, form: str, files: tuple[str, ...])
     verdicts = [Verdict(word) for word in table["verdict"]]
     verdict = combine_verdicts(verdicts)
     # The row that decides: of the verdict's own word, the one with the least room.
-    deciding = [place for place, word in enumerate(verdicts) if word == verdict] or list(range(len(verdicts)))
+    deciding = [place for place, word in enumerate(verdicts) if word == verdict] or range(len(verdicts))
     row = table.iloc[max(deciding, key=lambda place: _use(table.iloc[place]))]
     counts = counted({word: verdicts.count(word) for word in Verdict})
     text = f"check {rows.check}, {len(verdicts)} rows{f' {form}' if form else ''}: {counts}; tightest: "

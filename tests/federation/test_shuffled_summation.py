@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from small_sums import analyse, coordinate_law, shuffle, vector_messages
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.interface import Query
-from silodp.federation.shuffled_sum import ShuffledSummation, shuffled_summation, vector_sum
+from silodp.federation.shuffled_sum import ShuffledSummation, _rounded, shuffled_summation, vector_sum
 from silodp.privacy.plan import Budget
 from silodp.privacy.shuffling.p_vec import SumParameters
 from silodp.privacy.shuffling.shuffled_plan import sent_bits, shuffled_plan
@@ -263,6 +264,11 @@ def test_a_point_does_not_depend_on_its_stack():
         alone = vector_sum(messages[:, g : g + 1], clip[g : g + 1], points[g : g + 1], STREAMS.generator("stack"))
         assert torch.equal(alone[0], both[g])
     assert both.shape == (2, 7)
+
+
+def test_a_value_on_a_level_keeps_it_whatever_is_drawn():
+    values = np.arange(6.0).reshape(3, 1, 2)
+    np.testing.assert_array_equal(_rounded(values, SimpleNamespace(random=np.zeros)), values)
 
 
 def test_longer_vectors_are_scaled_to_the_bound():

@@ -55,25 +55,39 @@ def test_clipped_gradient_sums_are_those_of_autograd(name, dtype, records, point
 @pytest.mark.parametrize("name", ALL_CASES)
 @pytest.mark.parametrize("pair", [True, False])
 def test_joint_sums_clip_the_whole_difference(name, dtype, pair):
-    """Σ clip(a·gradient − b·gradient at the point before), each gradient by autograd; NaN in a record adds 0."""
+    """Σ clip(a·gradient − b·gradient at the point before), each gradient by autograd; a record not finite adds 0."""
     case, (a, b) = ALL_CASES[name], (3.0, 2.0)
     model, weights, x, y = example(case, 7, 3, DTYPES[dtype])
     previous = weights.flip(0) if pair else None
-    spoiled = 2 if name != "l1" else None  # its gradient is signs, of NaN 0
-    if spoiled:
-        x[spoiled, 0] = math.nan
+    spoiled = {2: math.nan, 4: math.inf} if name != "l1" else {}  # its gradient is signs, of NaN 0
+    for record, value in spoiled.items():
+        x[record, 0] = value
     for clips in ([math.inf] * 3, [0.01] * 3, [0.3, 1.0, 30.0]):
         clip = torch.tensor(clips, dtype=torch.float64).to(DTYPES[dtype])
         found = model.joint_gradient_sum(weights, previous, (a, b), x, y, clip)
         for g in range(3):
             wanted = torch.zeros(model.size, dtype=torch.float64)
-            for record in set(range(7)) - {spoiled}:
+            for record in set(range(7)) - set(spoiled):
                 place = x[record].double(), y[record]
                 whole = a * textbook.gradient(case.loss, weights[g].double(), *place)
                 if previous is not None:
                     whole = whole - b * textbook.gradient(case.loss, previous[g].double(), *place)
                 wanted += textbook.clip_to(whole, clip[g].item())
             assert textbook.relative_error(found[g], wanted) <= 10 * TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("clip", [0.3, math.inf])
+@pytest.mark.parametrize("name", ["linear", "softmax"])
+def test_a_joint_sum_leaves_out_a_record_whose_multiple_or_its_norm_overflows(name, clip):
+    model, weights, x, y = example(ALL_CASES[name], 2, 1, torch.float64)
+    clip = torch.tensor([clip], dtype=torch.float64)
+    alone = model.joint_gradient_sum(weights, None, (3.0, 0.0), x[:1], y[:1], clip)
+    for large in (1e120, 1e170, 1e300):
+        x[1] = large
+        found = model.joint_gradient_sum(weights, None, (3.0, 0.0), x, y, clip)
+        assert torch.isfinite(found).all()
+    assert torch.equal(found, alone)
+    assert not model.joint_gradient_sum(weights, None, (math.inf, 0.0), x, y, clip).any()
 
 
 @settings(deadline=None, max_examples=25)

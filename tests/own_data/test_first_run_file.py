@@ -16,6 +16,7 @@ from silodp.experiments.validation import load, silo_sizes
 from silodp.own_data.first_run_file import (
     bounds_around,
     identities,
+    leaks,
     missing_marks,
     name_of,
     outlier,
@@ -163,11 +164,12 @@ def test_ids_that_restart_in_each_centre_are_asked_about():
     silo, place = np.repeat([0, 1, 2], 20), np.arange(60)
     schema = Schema("y", dict.fromkeys(("y", "silo", "who"), Column("name")), silo="silo", person="who")
 
-    def asked(person):
-        data = Data(np.zeros((60, 1)), np.zeros(60), None, silo=silo, silo_names=("A", "B", "C"), person=person)
+    def asked(person, silo=silo, names=("A", "B", "C")):
+        data = Data(np.zeros((60, 1)), np.zeros(60), None, silo=silo, silo_names=names, person=person)
         return restarting(data, schema)
 
     assert "100% of the ids in column 'who' occur in several silos" in asked(place % 20)
+    assert "100% of the ids" in asked(place % 30, place // 30, ("A", "B"))
     assert asked(place // 2 + place % 9 // 8) == ""
     # Of 40 ids 20 are asked about, 19 of 41 are not.
     shared = np.concatenate([np.arange(20), np.arange(20), 20 + np.arange(20)])
@@ -227,6 +229,20 @@ def test_bounds_leave_out_a_half_percent_at_each_end_that_makes_them_three_times
         assert (low, high) == pytest.approx((0.005, 0.995), abs=2e-3)
         assert beyond == (values < low).sum() + (values > high).sum() == 10
     assert outlier(np.append(np.zeros(999), largest)) is None, "all but one alike"
+    exact = np.repeat([-1.0, 0, 1, 2], [5, 500, 491, 5])
+    assert outlier(exact) is None
+    assert outlier(np.append(exact[:-1], largest)) == (0, 1, 10)
+
+
+def test_a_column_right_in_98_of_100_records_is_no_leak_nor_is_one_without_information():
+    row, found = np.arange(100), []
+    schema = Schema("y", {"y": Column("category", ("no", "yes")), "x": Column("number")})
+    for one in range(12):
+        y, rare = row % 2, (row == one).astype(int)
+        found.append([*leaks({"x": np.where(row == one, 1 - y, y), "y": y}, schema)])
+        assert not [*leaks({"x": 0 * row, "y": rare}, schema)]
+    # Half of the records are asked: the wrong one is among these 50 or not.
+    assert sorted(map(len, found))[:: len(found) - 1] == [0, 1]
 
 
 def test_small_silos_have_a_weak_delta(init):

@@ -243,6 +243,15 @@ def test_a_study_says_what_its_records_are(found):
     assert all(a == b == 4.0 for a, b in pairs)
 
 
+def test_silos_without_names_are_numbered_and_a_delta_of_a_fiftieth_of_a_record_is_not_weak():
+    parts = [(torch.zeros(n, 1), torch.arange(n) % 2) for n in (49, 50, 51)]
+    config = SimpleNamespace(trials=1, settings=[0], delta_of=lambda n: n**-2.0)
+    table = pd.DataFrame(columns=["algorithm", "epsilon", "train_loss_mean", "reading"])
+    trial, data = SimpleNamespace(classes=2, train=parts, test=parts), SimpleNamespace(class_names=(), silo_names=())
+    said = study("toy", config, None, data, table, table, lambda _: trial)
+    assert (said["silos"], said["records"], said["weak"]) == (["1", "2", "3"], [49, 50, 51], [49])
+
+
 def test_a_study_is_written_in_numbers_that_json_has():
     said = {"a": [np.float64(np.inf), {"b": np.int64(3)}], "c": np.float64(0.5), "d": "x"}
     written = _json_value(said)

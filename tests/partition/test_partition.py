@@ -101,6 +101,10 @@ def test_resampling_overlaps_training_and_test() -> None:
     assert np.mean(shared) == pytest.approx(0.552, abs=0.06)
     assert multiplicity(result) > 1
     assert all(set(y[train]) == set(pair) for pair, train in zip(DIGIT_PAIRS, result.train, strict=True))
+    mixed = partition(y, scheme="digit_pairs", silos=25, per_class=100, resample=True, mixed=0.5, generator=rng())
+    assert [(len(a), len(b)) for a, b in mixed.silos] == [(160, 40)] * 25
+    own = [np.isin(y[train], pair).mean() for pair, train in zip(DIGIT_PAIRS, mixed.train, strict=True)]
+    assert np.mean(own) == pytest.approx(0.5 + 0.5 * 0.2, abs=0.03)
 
 
 @pytest.mark.parametrize("mixed", [0.0, 0.3])

@@ -73,6 +73,9 @@ def test_images_are_normalised_by_channel() -> None:
     np.testing.assert_allclose(out[:15].mean(axis=(0, 2, 3)), 0, atol=1e-5)
     np.testing.assert_allclose(out[:15].std(axis=(0, 2, 3)), 1, atol=1e-5)
     np.testing.assert_array_equal(fitted(x, np.arange(15), standardise="none"), x)
+    for value in (0, 7):
+        x[:, 1] = value
+        assert not fitted(x, np.arange(15))[:, 1].any(), "a channel of one value"
 
 
 def test_given_bounds_cut_and_move_the_chosen_columns() -> None:

@@ -12,7 +12,7 @@ from jobs import CASES, data
 
 from silodp.experiments.validation import load
 from silodp.partition.experiment_data import dataset_of
-from silodp.partition.partition import write_partition
+from silodp.partition.partition import Partition, write_partition
 from silodp.partition.trial_data import (
     STORED,
     Records,
@@ -22,6 +22,7 @@ from silodp.partition.trial_data import (
     prepare,
     read_records,
     stored_trials,
+    to_tensors,
     write_records,
 )
 
@@ -85,6 +86,18 @@ def test_softmax_gets_narrow_records_where_its_weights_are_many(classes, widest)
             continue
         assert narrow.shape == (3, 49)
         np.testing.assert_allclose(narrow[:, 0], x[:, : -(-width // 49)].mean(1))
+
+
+def test_a_feature_is_a_billion_at_most_and_finite() -> None:
+    def made(value: float) -> float:
+        part = Partition(((np.array([0]), np.array([1])),))
+        records = Records(np.array([[value], [0.0]]), np.zeros(2), 2)
+        return to_tensors(records, small.experiment(), part, small.run(dtype="float64")).train[0][0].item()
+
+    assert [made(value) for value in (1e9, -1e9)] == [1e9, -1e9]
+    for value in (np.nextafter(1e9, 2e9), np.nextafter(-1e9, -2e9), np.inf, np.nan):
+        with pytest.raises(ValueError, match="features must be finite and at most 1e\\+09"):
+            made(value)
 
 
 def own_trial(folder: Path, **keys: object) -> tuple:

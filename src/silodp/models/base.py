@@ -132,13 +132,14 @@ class Model:
 
         ValueError: `contracted` and the model has no curvature.
         """
-        if contracted and self.curvature is None:
+        curvature = self.curvature if contracted else 0.0
+        if curvature is None:
             raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
         if contracted:
             # Their gradients are r·x, shrunk to 0 where ‖x‖² overflows: zeros say the same, and take no longer.
             finite = torch.isfinite((x**2).sum(1) + y)
             x, y = torch.where(finite[:, None], x, 0), torch.where(finite, y, 0)
-        steps = Steps(x, y, clip, stepsize, noise, base, self.curvature or 0.0 if contracted else 0.0)
+        steps = Steps(x, y, clip, stepsize, noise, base, curvature)
         done = self._compiled_steps(weights, steps) if gpu.runs_on_host(weights) else None
         if done is None:
             return sequential_steps(self, weights, steps)
@@ -167,7 +168,8 @@ class Model:
 
         x (S, K, features), y (S, K), scale (S, G), draws (S, K, d). None where the model has no such form.
         """
-        if contracted and self.curvature is None:
+        curvature = self.curvature if contracted else 0.0
+        if curvature is None:
             raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
         if self.steps_program is None:
             return None
@@ -175,7 +177,6 @@ class Model:
             from silodp.models.gpu import triton_steps  # comes with PyTorch's CUDA builds alone
         except ImportError:
             return None
-        curvature = self.curvature or 0.0 if contracted else 0.0
         return triton_steps.chain_steps(*self.steps_program, weights, x, y, clip, stepsize, scale, draws, curvature)
 
     @property

@@ -69,10 +69,7 @@ class Softmax(Classifier):
         delta = factors[0] * softmax_residual(self.outputs(weights, seen), y)
         if previous is not None:
             delta = delta - factors[1] * softmax_residual(self.outputs(previous, seen), y)
-        total = _sum_of_products(delta, seen, finite, clip)
-        if torch.isfinite(total.sum()):
-            return total
-        return super().joint_gradient_sum(weights, previous, factors, x, y, clip)
+        return _sum_of_products(delta, seen, finite, clip)
 
 
 def _sum_of_products(delta: Tensor, x: Tensor, finite: Tensor, clip: Tensor) -> Tensor:

@@ -157,7 +157,8 @@ def _windows(x: np.ndarray) -> np.ndarray:
 
 def _narrow(x: np.ndarray, classes: int | None) -> np.ndarray:
     """Means of `PARTS` runs of neighbouring features, (n, PARTS), where softmax has more than `WIDEST` weights."""
-    if (classes or 2) < 3 or x.shape[1] * (classes or 2) <= WIDEST:
+    outputs = classes or 2
+    if outputs < 3 or x.shape[1] * outputs <= WIDEST:
         return x
     return np.column_stack([part.mean(axis=1) for part in np.array_split(x, PARTS, axis=1)])
 

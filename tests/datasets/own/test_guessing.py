@@ -50,6 +50,7 @@ def test_numbers_keep_their_digits_until_their_bounds_are_taken_off(found, value
 def test_a_number_too_small_for_a_float_is_refused_and_zero_is_none(found, cell):
     cells = ["0", "0.000", *map(str, I[2:])]
     assert column(found(p=cells)[1], "p")[1] == 0
+    assert column(found(p=["2.2250738585072014e-308", *cells[1:]])[1], "p")[0] == np.finfo(float).tiny
     with pytest.raises(TableError, match=r"row 8, column 'p': .*: a number too small for float64"):
         found(p=[*cells[:7], cell, *cells[8:]])
 
@@ -165,6 +166,30 @@ def test_a_column_has_fifty_words_and_a_target_twenty_classes(found):
     for many in (20, 21):
         classes = found(outcome=I % many)[1].classes
         assert classes == (20 if many == 20 else None)
+    assert found(outcome=words[:120])[1].classes == 50
+    with pytest.raises(TableError, match="column 'outcome': 51 different values: must be at most 50 classes"):
+        found(outcome=[f"w{i % 51}" for i in I])
+
+
+@pytest.mark.parametrize(("notes", "told"), [(5, r"row 116 is no record .*\(--last-row 115\)"), (6, "a word in")])
+def test_up_to_five_words_below_the_numbers_are_notes(found, notes, told):
+    with pytest.raises(TableError, match=told):
+        found(bmi=[f"{20 + i}" if i < 120 - notes else "Zz" for i in I])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words", "mixed"), [(49, 1, False), (50, 1, True), (30, 30, False), (31, 30, True)]
+)
+def test_words_among_numbers_are_a_fault_where_these_are_more_and_all_are_too_many_for_categories(
+    found, numbers, words, mixed
+):
+    cells = [*(f"w{'a' * i}" for i in range(words)), *map(str, range(numbers))]
+    column = [cells[i % len(cells)] for i in I]
+    if not mixed:
+        assert "ward" in found(ward=column)[0].refused
+        return
+    with pytest.raises(TableError, match=r"column 'ward': .*a word in a column of numbers"):
+        found(ward=column)
 
 
 def test_a_name_too_few_is_no_index_where_the_first_cells_repeat(found):

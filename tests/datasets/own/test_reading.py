@@ -123,11 +123,14 @@ def test_a_word_is_missing_between_numbers_and_a_name_elsewhere(guessed):
     assert "country=NA" in data.feature_names
     guess, data = guessed(wishes={"missing": "drop", "missing_words": {"country": ("NA",)}}, **columns)
     assert len(data.y) == N - len(I[::3])
+    assert guessed(told=cycled("none", "unknown"))[0].schema.columns["told"] == Column("boolean", ("none", "unknown"))
 
 
 REFUSED = {
     "units": ("site,age,outcome\n,years,\n" + "A,1,0\nB,2,1\n" * 9, "row 1 is no number in columns age", "--units-row"),
     "a note": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "x,Zz,1\n", "row 19 is no record by columns age", "18"),
+    "two notes": ("site,age,dose,outcome\n" + "A,1,1,0\nB,2,2,1\n" * 9 + "x,Zz,3,1\nx,Zz,Zz,1\n",
+                  "row 19 is no record by columns age, dose", "--last-row 18"),
     "a total": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "Sum,27,9\n", "row 19 is no record by columns site", ""),
     "no feature": ("site,outcome\n" + "A,0\nB,1\n" * 9, "no column is left as a feature", ""),
     "short note": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "Zz\n", "row 19, column 'outcome': missing", "18"),
@@ -175,6 +178,23 @@ def test_a_total_is_named_where_it_stands_last(guessed, total):
         assert len(guessed(head + rows + row * 2, wishes=wishes)[1].y) == 29
 
 
+@pytest.mark.parametrize(
+    ("place", "column", "cell", "few", "wanted"),
+    [(0, "age", "years", 2, "units"), (-1, "site", "Total", 2, "a total"), (-1, "age", "Zz", 5, "notes")],
+)
+def test_units_totals_and_notes_are_not_looked_for_in_a_few_rows(guessed, place, column, cell, few, wanted):
+    for rows in (few, few + 1):
+        numbers = 0.5 + np.arange(rows)
+        frame = pd.DataFrame({"site": "A", "dose": numbers, "age": numbers, "outcome": numbers}, dtype=object)
+        frame.loc[frame.index[place], column] = cell
+        text, wishes = frame.to_csv(index=False), {"task": "regression"}
+        if rows == few:
+            assert guessed(text, wishes=wishes)[1].y.tolist() == numbers.tolist()
+            continue
+        with pytest.raises(TableError, match=f"row {range(1, rows + 1)[place]} is no .* must be .*{wanted}"):
+            guessed(text, wishes=wishes)
+
+
 def test_rows_in_two_encodings_are_named_and_latin_1_is_not_advised(guessed, tmp_path):
     rows = ["site,age,outcome", *(f"Zürich,{i},{i % 2}" for i in I)]
     (tmp_path / "b.csv").write_bytes(
@@ -188,6 +208,8 @@ def test_rows_in_two_encodings_are_named_and_latin_1_is_not_advised(guessed, tmp
 def test_a_shape_shows_no_digit_and_no_letter_of_any_script():
     for cell, shape in {"½ Ⅷ㉟": "9 99", "हिन्दी-7": "aaaaaa-9", "Zu\u0308rich": "aaaaaaa", "٣²": "99"}.items():
         assert cell_shape(cell) == repr(shape)
+    assert cell_shape("x" * 30) == repr("a" * 30)
+    assert cell_shape("x" * 31) == repr("a" * 27 + "...")
 
 
 def test_a_whole_number_that_a_float_does_not_hold_is_refused():

@@ -59,6 +59,14 @@ def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path
 def test_a_silo_with_two_records_to_train_on_and_a_test_record_is_large_enough(loaded):
     config = loaded({"North": 100, "South": 40, "Tiny": 3}, batch_share=0.5).experiments["patients"]
     assert silo_sizes(config) == (3, 2)
+    alone = loaded({"North": 100, "South": 40, "Tiny": 2}, batch_share=0.5, delta=1e-6).experiments["patients"]
+    assert silo_sizes(alone) == (3, 1)
+
+
+def test_a_boolean_may_have_bounds_as_in_older_run_files(loaded):
+    bounds = {"age": [0, 99], "smoker": [0, 1]}
+    config = loaded(preprocess={"standardise": "bounds", "bounds": bounds}).experiments["patients"]
+    assert config.preprocess.bounds == bounds
 
 
 def test_an_algorithm_with_nothing_behind_its_colon_takes_its_defaults(loaded):
@@ -148,8 +156,12 @@ def test_a_silo_whose_persons_all_train_is_refused_by_name(loaded):
     data = dataset_of(config).load()
     # All records of this silo are of one person.
     data = replace(data, person=np.where(data.silo == data.silo_names.index("Alone"), 0, data.person))
-    with pytest.raises(ValueError, match="patients: split 1: silo Alone: all its persons train, and none tests: must"):
-        partition_and_measure("patients", config, config.readings, resolved.run, data)
+    for names, silo in ((data.silo_names, "Alone"), ((), "number 1")):
+        named = replace(data, silo_names=names)
+        with pytest.raises(
+            ValueError, match=f"patients: split 1: silo {silo}: all its persons train, and none tests: must"
+        ):
+            partition_and_measure("patients", config, config.readings, resolved.run, named)
 
 
 def test_dirichlet_silos_depend_on_the_records_alone_and_differ_more_with_a_small_alpha():
@@ -192,11 +204,19 @@ WRONG = [
     ({"silos": {"scheme": "iid", "count": 2}}, "silos.scheme: 'iid': must be column, or silo be left out of dataset"),
     ({"dataset": {"silo": None}}, "silos.scheme: 'column': needs data that name"),
     ({"dataset": {"silo": None}, "silos": {"scheme": "dirichlet", "count": 3}}, "needs silos.count and silos.alpha"),
+    (
+        {"sizes": {"North": 3}, "dataset": {"silo": None}, "silos": {"scheme": "dirichlet", "alpha": 1}},
+        "needs silos.count and silos.alpha",
+    ),
     ({"dataset": {"file": "nowhere.csv"}}, "nowhere.csv: no such file"),
     ({"preprocess": {"standardise": "bounds"}}, "preprocess.bounds: []: column 'age': lowest and highest"),
     (
         {"preprocess": {"standardise": "bounds", "bounds": {"age": [9, 9]}}},
         "the lowest value must be below the highest",
+    ),
+    (
+        {"preprocess": {"standardise": "bounds", "bounds": {"age": [0, 99], "hospital": [0, 1]}}},
+        "preprocess.bounds: 'hospital': must be a column of numbers: age",
     ),
     ({"preprocess": {"bounds": {"age": [0, 1]}}}, "must be left out unless standardise is bounds"),
     ({"batch_records": 3}, "batch_records and batch_share both give K"),

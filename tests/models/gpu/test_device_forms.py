@@ -5,6 +5,7 @@ Without CUDA `runs_on_host` is replaced, so that the device's way through a roun
 
 import math
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from small import ALGORITHM_CASES, DTYPES, KINKED_CASES, MODEL_CASES, Point
 from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
 from silodp.models import MODELS, gpu
-from silodp.models.base import Steps, sequential_steps
+from silodp.models.base import Steps, sequential_steps, zero_unless_finite
 from silodp.models.gpu import convnet_tensors
 from silodp.models.gpu.convnet_tensors import piece_sum
 
@@ -66,6 +67,41 @@ def test_sums_leave_out_records_that_are_not_finite_without_a_look_at_the_sum(na
             patch.setattr(torch.Tensor, "item", None)
             found = model.clipped_gradient_sum(*(part.to(device) for part in (weights, x, y, clip)))
         close(found, wanted, dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_outputs_of_the_convnet_are_those_of_the_cpu(device, monkeypatch):
+    model, weights, x, _, _ = example("convnet", "float32")
+    wanted = model.outputs(weights, x[0])
+    monkeypatch.setattr(gpu, "runs_on_host", lambda values: False)
+    close(model.outputs(weights.to(device), x[0].to(device)), wanted, "float32")
+
+
+@pytest.mark.usefixtures("on_device")
+def test_a_device_adds_up_a_limited_number_of_records_at_once(monkeypatch):
+    monkeypatch.setattr("silodp.models.base.RECORDS_AT_ONCE", 4)
+    asked, clip = [], torch.tensor([1.0, 3.0])
+
+    @zero_unless_finite
+    def gradient_sum(model, weights, x, y, clip):
+        asked.append(len(x))
+        return clip[:, None] * (x * y[:, None]).sum(0)
+
+    for parts in ([4], [4, 1], [4, 4, 1]):
+        x, y = torch.arange(2.0 * sum(parts)).reshape(-1, 2), torch.arange(1.0 + sum(parts))[1:]
+        found = gradient_sum(None, torch.zeros(2, 2), x, y, clip)
+        assert torch.equal(found, clip[:, None] * (x * y[:, None]).sum(0))
+        assert asked[-len(parts) :] == parts
+
+
+def test_chains_are_contracted_by_a_models_curvature_where_that_is_asked(monkeypatch):
+    monkeypatch.setattr(gpu, "triton_steps", SimpleNamespace(chain_steps=lambda *given: given[-1]), raising=False)
+    chains = {name: MODEL_CASES[name].model().chain_steps for name in ("linear", "logistic", "softmax")}
+    asked = (None,) * 7
+    assert [chain(*asked) for chain in chains.values()] == [0, 0, 0]
+    assert [chains[name](*asked, contracted=True) for name in ("linear", "logistic")] == [1, 0.25]
+    with pytest.raises(ValueError, match="softmax: local steps of this model may expand distances"):
+        chains["softmax"](*asked, contracted=True)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, by which the interpreter works

@@ -167,8 +167,7 @@ def is_typed(column: pd.Series) -> bool:
 def is_scalar(column: pd.Series) -> bool:
     """Whether cells are numbers, words or times, and not lists or bytes."""
     kind = getattr(column.dtype, "pyarrow_dtype", None)
-    nested = kind is not None and (pa.types.is_nested(kind) or pa.types.is_binary(kind))
-    return not nested and (column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string")
+    return kind is None or not (pa.types.is_nested(kind) or pa.types.is_binary(kind))
 
 
 def cell_texts(column: pd.Series) -> pd.Series:

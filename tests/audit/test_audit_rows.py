@@ -5,8 +5,9 @@ import small
 
 from silodp.audit import audit_rows as module
 from silodp.audit.audit_columns import AUDIT_COLUMNS
-from silodp.audit.audit_rows import audit_rows, model_size
+from silodp.audit.audit_rows import audit_rows, model_size, points_of
 from silodp.audit.mechanism_check import Fault, Mechanism
+from silodp.experiments.task import Task
 
 
 @pytest.mark.parametrize(
@@ -42,9 +43,17 @@ def test_all_silos_are_played_at_the_runs_size_but_one_where_each_trains_alone(r
     assert set(rows["delta"]) == {config.delta_of(20)}
 
 
-def test_algorithms_that_assume_a_smooth_loss_have_no_row():
+def test_the_smallest_middle_and_largest_epsilon_are_audited_at_the_longest_phase():
+    config = small.experiment(epsilons=[3.0, 1.0, 8.0, 2.0, 5.0], phase_lengths=[2, 3, 1])
+    points = points_of(Task("small", config, "fedprox_spider", config.settings[0]))
+    assert sorted(points["epsilon"]) == [1.0, 3.0, 8.0]
+    assert set(points["phase_length"]) == {3}
+
+
+@pytest.mark.parametrize(("sizes", "changes"), [([20, 20], {}), ([20], {"epsilons": [1.0]})])
+def test_algorithms_that_assume_a_smooth_loss_have_no_row(sizes, changes):
     """Noise that follows the step is private if every record's loss is as smooth as it says: nothing to be audited."""
-    alone = small.experiment(algorithms={"fedprox_spider": {"options": {"smoothness": 2.0}}})
-    rows = audit_rows(small.run(), "small", alone, [20, 20])
+    alone = small.experiment(algorithms={"fedprox_spider": {"options": {"smoothness": 2.0}}}, **changes)
+    rows = audit_rows(small.run(), "small", alone, sizes)
     assert rows.empty
     assert list(rows.columns) == AUDIT_COLUMNS

@@ -3,6 +3,7 @@
 import collections
 import functools
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from silodp.audit.mechanism_check import (
     ALARM,
     Fault,
     Mechanism,
+    Size,
     Transcripts,
     check_mechanism,
     draw_findings,
@@ -102,7 +104,8 @@ def five_messages(messages, d, **how):
     """What is played of an algorithm that sends five messages of d coordinates a run."""
     algorithm = ALGORITHMS["minibatch_sgd"].with_options({"rounds": 5})
     plans = [[algorithm.plan(Budget(20, 5, 1.0, 1e-4, 1.0))]]
-    (played,) = mechanism_check._play(algorithm, plans, Messages, messages, STREAMS, d, torch.float64, **how)
+    CountedCalls.calls.clear()
+    (played,) = mechanism_check._play(algorithm, plans, CountedCalls, messages, STREAMS, d, torch.float64, **how)
     return played
 
 
@@ -113,11 +116,13 @@ def test_runs_of_five_messages_are_played_until_enough_are_made_and_two_at_least
     """A run ends where two such would do."""
     played = five_messages(messages, 4, follow=True)
     assert (played.noise.shape, played.moves.shape) == ((runs, sent, 4), (runs, sent))
+    assert CountedCalls.calls["message"] == 3 * runs * sent
 
 
-@pytest.mark.parametrize(("d", "runs"), [(30_000, 2), (29_999, 3)])
-def test_of_noise_alone_300000_draws_are_enough(d, runs):
-    assert five_messages(10**6, d).noise.shape == (runs, 5, d)
+@pytest.mark.parametrize(("d", "runs", "sent"), [(50_000, 2, 3), (30_000, 2, 5), (29_999, 3, 5)])
+def test_of_noise_alone_300000_draws_are_enough(d, runs, sent):
+    assert five_messages(10**6, d).noise.shape == (runs, sent, d)
+    assert CountedCalls.calls["message"] == 2 * runs * sent
 
 
 class SilentTotal(Messages):
@@ -205,6 +210,33 @@ def test_plans_whose_noise_is_not_known_are_refused():
         method = algorithm if epsilon else made("minibatch_sgd")[0]
         with pytest.raises(ValueError, match=message):
             check_mechanism(method, [[method.plan(Budget(N, R, epsilon, 1e-3, 4.0))] * 2], STREAMS)
+    algorithm, plan = made("fed_spider")
+    for place in (0, 1):
+        bare = tuple(replace(release, noise=release.noise * (k != place)) for k, release in enumerate(plan.releases))
+        with pytest.raises(ValueError, match="no noise"):
+            check_mechanism(algorithm, [[plan, replace(plan, releases=bare)]], STREAMS)
+
+
+TESTS_MADE = [("minibatch_sgd", 1, 4 + 2 * 27), ("minibatch_sgd", 2, 4 + 3 * 27), ("local_sgd", 2, 4 + 2 * 27)]
+TESTS_MADE += [("prox_svrg", 1, 5 + 2 * 52), ("prox_svrg", 2, 5 + 3 * 52)]
+
+
+@pytest.mark.parametrize(("name", "silos", "tests"), TESTS_MADE)
+def test_a_verdict_counts_its_tests_of_messages_and_of_sums_where_such_are_made(name, silos, tests):
+    """Of each kind's noise 5 of 5 families, 2 of all noise; played for draws, for noise, and apart beside sums."""
+    found = verdict(name, STREAMS, silos=silos, messages=10)
+    assert (found.tests, found.p) == (tests, min(1.0, found.worst.p * tests))
+
+
+@pytest.mark.parametrize("name", ["minibatch_sgd_correlated", "dp_mu2_difference"])
+def test_correlated_noise_is_audited_as_the_draws_that_it_is_mixed_from(name):
+    size = Size(20, torch.float64)
+    (found,), (plain,) = (
+        check_mechanism(algorithm, [[plan]], STREAMS, size, messages=10)
+        for algorithm, plan in (made(name), made("prox_sgd"))
+    )
+    assert found.worst[:2] == plain.worst[:2]
+    assert found.worst.p == pytest.approx(plain.worst.p, rel=1e-9)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -219,10 +251,48 @@ def test_the_canary_moves_a_message_as_far_as_the_plan_allows(name, scale):
         for canary in (True, False)
     ]
     for one, other in zip(*sent, strict=True):
+        assert not one.content[:, 2:].any()
         moved = float(np.linalg.norm(one.content - other.content))
         release = plan[one.kind]
         assert moved == pytest.approx(occurrence(plan, one.kind) * (0 in one.silos), rel=1e-6)
         assert occurrence(plan, one.kind) == pytest.approx(release.sensitivity * CLIP, rel=1e-3)
+
+
+def test_local_steps_are_short_enough_for_the_silo_that_moves_most():
+    algorithm, plan = made("local_sgd")
+    far = algorithm.plan(Budget(N, R, EPSILON / 20, 1e-3, 4.0))
+
+    def step(*plans, scale=1.0):
+        return float(WatchedFederation([list(plans)], Messages, STREAMS, 4, torch.float64, scale).stepsize)
+
+    assert step(plan, far) == step(far, plan) == step(far) < step(plan)
+    assert step(plan, scale=1e7) == pytest.approx(1e7 * step(plan), rel=1e-12)
+    # All steps and six deviations of their noise go a tenth of the way to where a gradient turns round.
+    reach = CLIP * (plan["step"].steps + 6 * math.sqrt(plan["step"].steps) * plan["step"].noise)
+    assert step(plan) * reach == pytest.approx(0.1 / 32, rel=1e-12)
+
+
+def test_noise_at_the_end_of_local_steps_is_seen_at_its_size():
+    algorithm = small.ALGORITHM_CASES["local_sgd"].make(R, noise_at="end")
+    plan = algorithm.plan(Budget(N, R, EPSILON, 1e-3, 4.0))
+    (sent, *_), (clean, *_) = (
+        WatchedFederation([[plan]], Messages, STREAMS, 2000, torch.float64, 1.0, noisy=noisy).play(algorithm, 1, 1)
+        for noisy in (True, False)
+    )
+    assert (sent.content - clean.content).std() == pytest.approx(deviation([plan], sent), rel=0.1)
+
+
+@pytest.mark.parametrize(("coordinates", "played"), [(1, 2), (2, 2), (9, 9)])
+def test_noise_is_played_at_the_models_coordinates_of_which_a_canary_takes_two(coordinates, played):
+    widths = set()
+
+    def note(z, silo, r, w):
+        widths.add(z.shape[1])
+        return z
+
+    algorithm, plan = made("minibatch_sgd")
+    check_mechanism(algorithm, [[plan]], STREAMS, Size(coordinates), mechanism=changed(note), messages=2)
+    assert widths == {mechanism_check._FEW[0], played}
 
 
 def test_the_noise_of_a_sum_is_that_of_all_its_silos():
@@ -280,10 +350,12 @@ def test_noise_that_never_passes_four_deviations_is_found():
     assert found.verdict_text == "wrong share of large noise (beyond 4σ, all messages of gradient)"
 
 
+@pytest.mark.parametrize("runs", [slice(None), slice(1)])
 @pytest.mark.parametrize(("noise", "move"), [(math.nan, 0.0), (0.0, math.inf)])
-def test_messages_that_are_not_finite_are_a_fault(noise, move):
+def test_messages_that_are_not_finite_are_a_fault(noise, move, runs):
     plan = PrivacyPlan("minibatch_sgd", Budget(9, 1, 1.0, 1e-3, 1.0), (Release("gradient", 1, 3, 1.0),))
-    sent = Transcripts(("gradient",), ((0,),), np.full((4, 1, 1), noise), np.full((4, 1), move))
+    sent = Transcripts(("gradient",), ((0,),), np.zeros((4, 1, 1)), np.zeros((4, 1)))
+    sent.noise[runs], sent.moves[runs] = noise, move
     faults = [fault for fault in (*noise_findings(sent), *draw_findings(sent, plan)) if fault.test == "not finite"]
     assert [fault.p for fault in faults] == [0.0]
 
@@ -380,9 +452,11 @@ def test_findings_are_those_of_one_test_after_the_other(runs):
     generator = np.random.default_rng(runs)
     kinds, silos = ("gradient", "gradient", "difference", "difference"), ((0,), (1,), (0,), (1,))
     noise = generator.normal(0.2, 1.3, size=(runs, 4, 3))
-    moves = generator.integers(0, 3, (runs, 4)) * np.array([1.0, 0.0, 1.0, 0.0])
+    noise[0], noise[1] = (2, 3, -4), 0
+    moves = generator.integers(0, 3, (runs, 4)) * np.array([0.5, 0.0, 0.5, 0.0])
     sent = Transcripts(kinds, silos, noise, moves)
     found, wanted = [one for one in noise_findings(sent) if one.test != "noise repeated"], findings_one_by_one(sent)
+    assert max(one.p for one in noise_findings(sent)) <= 1
     assert [(one.test, one.where) for one in found] == [one[:2] for one in wanted]
     np.testing.assert_allclose([one.p for one in found], [one[2] for one in wanted], rtol=1e-9)
 
@@ -399,6 +473,26 @@ def test_repeats_are_looked_for_at_every_distance():
     assert found.p == pytest.approx(p[36]) == pytest.approx(min(p.values()))
 
 
+def test_a_group_of_one_value_is_tested_too():
+    sent = Transcripts(("gradient",), ((0,),), np.array([[[9.0]], [[0.1]]]), np.array([[1.0], [0.0]]))
+    assert list(noise_findings(sent))[1][:2] == ("wrong size of noise", "weights of 1 of gradient")
+
+
+def test_moves_are_not_counted_where_any_kind_has_only_its_mean_clipped():
+    releases = Release("gradient", 1, 3, 1.0), Release("difference", 1, 3, 1.0, clipping="batch_mean")
+    plan = PrivacyPlan("any", Budget(9, 1, 1.0, 1e-3, 1.0), releases)
+    sent = Transcripts(("gradient", "difference"), ((0,),) * 2, np.zeros((4, 2, 1)), np.full((4, 2), 0.5))
+    assert list(draw_findings(sent, plan)) == []
+
+
+def test_a_message_may_be_a_fiftieth_of_an_occurrence_off():
+    """Of one, or of all where there are several."""
+    plan = PrivacyPlan("any", Budget(9, 1, 1.0, 1e-3, 1.0), (Release("gradient", 1, 3, 1.0),))
+    for move, p in ((0.02, 1.0), (math.nextafter(0.02, 1), 0.0), (0.97, 0.0), (3.05, 1.0), (3.07, 0.0)):
+        sent = Transcripts(("gradient",), ((0,),), np.zeros((4, 1, 1)), np.full((4, 1), move))
+        assert next(draw_findings(sent, plan)) == ("moves by no whole number of occurrences", "without noise", p)
+
+
 @pytest.mark.parametrize("sampler", ["subset", "replacement"])
 def test_a_record_that_moves_messages_more_often_than_they_draw_is_a_fault(sampler):
     """As where nothing is clipped: the binomial law has no probability for it."""
@@ -407,33 +501,38 @@ def test_a_record_that_moves_messages_more_often_than_they_draw_is_a_fault(sampl
     assert {fault.p for fault in draw_findings(sent, plan) if fault.test.startswith("record drawn")} == {0.0}
 
 
-@pytest.mark.parametrize("sampler", ["subset", "replacement"])
-def test_findings_about_draws_are_those_of_one_test_after_the_other(sampler):
-    """Two kinds of 3 of 8 records in turn, over 9 runs, of which the last has no partner."""
-    n, K, runs, kinds = 8, 3, 9, ("gradient", "difference", "gradient", "difference")
-    releases = (Release("gradient", 2, K, 1.0, sampler=sampler), Release("difference", 2, K, 1.0, sampler=sampler))
-    plan = PrivacyPlan("fed_spider", Budget(n, 4, 1.0, 1e-3, 1.0), releases)
-    moves = np.random.default_rng(3).integers(0, 2 if sampler == "subset" else 3, (runs, 4)).astype(float)
-    found = list(draw_findings(Transcripts(kinds, ((0,),) * 4, np.zeros((runs, 4, 1)), moves), plan))
-    law = binom(1, K / n) if sampler == "subset" else binom(K, 1 / n)
-    differ = 1 - float((law.pmf(range(K + 1)) ** 2).sum())
+REPLACED = "replacement", "replacement"
 
-    def again(pairs):
-        apart = [one != other for one, other in pairs]
+
+@pytest.mark.parametrize(
+    ("samplers", "K"), [(("subset", "subset"), 3), (REPLACED, 3), (REPLACED, 800), (("subset", "replacement"), 3)]
+)
+def test_findings_about_draws_are_those_of_one_test_after_the_other(samplers, K):
+    """Two kinds of K of 8 records in turn, over 9 runs, of which the last has no partner."""
+    n, runs, kinds = 8, 9, ("gradient", "difference", "gradient", "difference")
+    releases = tuple(Release(kind, 2, K, 1.0, sampler=how) for kind, how in zip(kinds, samplers, strict=False))
+    plan = PrivacyPlan("fed_spider", Budget(n, 4, 1.0, 1e-3, 1.0), releases)
+    moves = np.random.default_rng(3).integers(0, 2 if "subset" in samplers else 3, (runs, 4)).astype(float)
+    found = list(draw_findings(Transcripts(kinds, ((0,),) * 4, np.zeros((runs, 4, 1)), moves), plan))
+    laws = [binom(1, K / n) if how == "subset" else binom(K, 1 / n) for how in samplers]
+
+    def again(pairs, one, other):
+        differ = 1 - float((one.pmf(range(K + 1)) * other.pmf(range(K + 1))).sum())
+        apart = [first != second for first, second in pairs]
         return both_sides(binom(len(apart), differ), sum(apart))
 
     wanted = [("moves by no whole number of occurrences", "without noise", 1.0)]
-    for kind, (i, j) in (("gradient", (0, 2)), ("difference", (1, 3))):
+    for kind, (i, j), how, law in zip(kinds, ((0, 2), (1, 3)), samplers, laws, strict=False):
         counts = moves[:, [i, j]]
-        drawn = binom(counts.size, K / n) if sampler == "subset" else binom(counts.size * K, 1 / n)
+        drawn = binom(counts.size, K / n) if how == "subset" else binom(counts.size * K, 1 / n)
         wanted.append(("record drawn too often or too seldom", kind, both_sides(drawn, counts.sum())))
         pairs = zip(counts[0:8:2].ravel(), counts[1:8:2].ravel(), strict=True)
-        wanted.append(("records drawn again", f"{kind} of successive runs", again(pairs)))
+        wanted.append(("records drawn again", f"{kind} of successive runs", again(pairs, law, law)))
         pairs = zip(moves[:, i], moves[:, j], strict=True)
-        wanted.append(("records drawn again", f"{kind} of successive rounds", again(pairs)))
+        wanted.append(("records drawn again", f"{kind} of successive rounds", again(pairs, law, law)))
     for places, where in (((0, 2), "gradient and the difference"), ((1,), "difference and the gradient")):
         pairs = [(row[m], row[m + 1]) for row in moves for m in places]
-        wanted.append(("records drawn again", f"{where} behind it", again(pairs)))
+        wanted.append(("records drawn again", f"{where} behind it", again(pairs, *laws)))
     assert [(one.test, one.where) for one in found] == [one[:2] for one in wanted]
     np.testing.assert_allclose([one.p for one in found], [one[2] for one in wanted], rtol=1e-9)
 

@@ -97,4 +97,4 @@ def points_of(task: Task) -> pd.DataFrame:
     wanted = {min(epsilons), sorted(epsilons)[len(epsilons) // 2], max(epsilons)}
     grid = task.grid()
     grid = grid[grid["epsilon"].isin(wanted) & (grid["phase_length"] == grid["phase_length"].max())]
-    return grid.drop_duplicates(["epsilon", "phase_length"])[POINT].reset_index(drop=True)
+    return grid.drop_duplicates(["epsilon", "phase_length"])[POINT]

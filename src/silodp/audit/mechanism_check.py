@@ -248,7 +248,7 @@ def _count_findings(
     """
     T, M, d = values.shape
     by_message, by_coordinate = values.sum(2), values.sum((0, 1))
-    edges = np.unique(np.linspace(0, d, min(_BLOCKS, d) + 1).astype(int))
+    edges = np.linspace(0, d, min(_BLOCKS, d) + 1).astype(int)
     blocks = [f"coordinates {start + 1} to {stop}" for start, stop in pairwise(edges)]
     coordinates = [f"coordinate {c + 1}" for c in range(d)]
     families = (
@@ -337,6 +337,6 @@ def _repeat_fault(where: str, first: np.ndarray, second: np.ndarray, release: Re
 
 
 def _law(release: Release, n: int) -> np.ndarray:
-    """(61,) probabilities that a message draws a record 0, 1, … times; cut where nothing is left."""
+    """Probabilities that a message draws a record 0, 1, … times; cut where nothing is left."""
     trials, chance = (1, release.records / n) if release.sampler == "subset" else (release.records_drawn, 1 / n)
-    return binom.pmf(np.arange(61), trials, chance)
+    return binom.pmf(np.arange(max(61, 4 * trials // n)), trials, chance)

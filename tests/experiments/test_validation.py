@@ -77,6 +77,13 @@ OVERRIDES = {
         ({"stepsizes": {"low": 1, "high": 0, "points": 3}}, "low must be at most high"),
         ({"trials": True}, "trials: True: must be a valid integer"),
         ({"preprocess": {"pca": 10**6}}, "preprocess.pca: 1000000: must be at most 30, the features of wbcd"),
+        *(
+            (
+                {"dataset": "cifar10", "model": {"name": "convnet"}, "preprocess": keys},
+                "are not for images, as cifar10's",
+            )
+            for keys in ({"pca": 3}, {"constant_column": True})
+        ),
         ({"preprocess": {"standardise": "bounds"}}, "'bounds': needs data whose columns are known by name"),
         ({"silos": {"train_share": 1 - 1e-13}}, "must leave at least one test record in each silo"),
         ({"epsilons": [1e-320]}, "epsilons[0]: 1e-320: must be at least 1e-06"),

@@ -80,6 +80,13 @@ def test_a_row_gives_the_same_alone_and_among_others(tmp_path):
     assert zero["P(yes)"][0] == pytest.approx(1 / (1 + np.exp(-(4 + 5 * (2 * 50 / 120 - 1) + 6))))
 
 
+def test_a_row_at_fault_is_counted_among_those_that_are_given(tmp_path):
+    model = ReleasedModel(np.arange(1.0, 7.0), ABOUT, SCHEMA)
+    (tmp_path / "new.csv").write_text("ward,smoker,age\n01,no,50\n01,no,50\n01,no,old\n")
+    with pytest.raises(TableError, match="row 2, column 'age'"):
+        model.predict(model.read_records(tmp_path / "new.csv").iloc[1:])
+
+
 CLASSES = {"linear": (), "logistic": ("no", "yes"), "softmax": ("a", "b", "c")}
 
 

@@ -1,5 +1,6 @@
 """What a ledger must hold: every charge counts, whatever it is called, and nothing that was written goes unnoticed."""
 
+import json
 import math
 import multiprocessing
 import stat
@@ -109,6 +110,7 @@ def test_lines_without_their_secret_stop_until_a_bound_is_given(tmp_path):
     charged(tmp_path, plan(), plan())
     secret, path = tmp_path / ".ledger.key", tmp_path / "ledger.jsonl"
     assert stat.S_IMODE(secret.stat().st_mode) == stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(json.loads(secret.read_text())["key"]) == 2 * 32  # bytes, in hexadecimal digits
     before, text = totalled(tmp_path), path.read_text()
     secret.unlink()
     path.write_text(text.splitlines(keepends=True)[0])

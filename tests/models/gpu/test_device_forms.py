@@ -3,6 +3,7 @@
 Without CUDA `runs_on_host` is replaced, so that the device's way through a round is taken with the CPU's tensors.
 """
 
+import dataclasses
 import math
 import os
 from types import SimpleNamespace
@@ -129,6 +130,13 @@ def test_steps_of_all_chains_are_those_of_each_silo(name, device, dtype):
             noise = None if base is None else base[silo]
             steps = Steps(x[silo], y[silo], clip, stepsize, scale[silo], noise, curvature)
             close(after, sequential_steps(model, weights, steps), dtype)
+
+
+def test_chains_of_a_convnet_are_the_same_point_by_point():
+    model, weights, x, y, clip = example("convnet", "float64")
+    given = (weights, x, y, clip, torch.tensor([0.3, 0.05, 0.01]).double(), torch.full((2, 3), 0.1).double(), None)
+    whole = model.chain_steps(*given)
+    close(dataclasses.replace(model, workspace=1).chain_steps(*given), whole, "float64")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -117,7 +117,7 @@ def test_behind_a_shuffler_fewer_rounds_or_silos_than_theorem_4_1_asks_for_are_r
     point = {"n": 2, "d": 3, "N": 5000, "M": 5000, "L": 1.7, "D": 2.3, "beta": 3.1, "mu": 0.6, "epsilon": 0.5}
     found = theorem_4_1_strong(**point, delta=1e-8, sigma=2.0)
     variance = (4 * 1.7**2 + 3 * 4.0) / 5000
-    assert found.rounds == 5000
+    assert (found.rounds, found.batch, found.sigma2, found.strong) == (5000, 1, 4.0, 0.6)
     assert found.step == pytest.approx(log((0.6 * 2.3 * 5000) ** 2 / (2 * variance)) / (0.6 * 5000))
     with pytest.raises(AssumptionError, match=r"rounds of Theorem 4.1: R = 100 is not allowed, .* at least 5000"):
         theorem_4_1_strong(**point, delta=1e-8, sigma=2.0, R=100)

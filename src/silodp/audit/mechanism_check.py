@@ -339,4 +339,5 @@ def _repeat_fault(where: str, first: np.ndarray, second: np.ndarray, release: Re
 def _law(release: Release, n: int) -> np.ndarray:
     """Probabilities that a message draws a record 0, 1, … times; cut where nothing is left."""
     trials, chance = (1, release.records / n) if release.sampler == "subset" else (release.records_drawn, 1 / n)
+    # Beyond four times its mean of 15 or more lies less than 10⁻¹⁶.
     return binom.pmf(np.arange(max(61, 4 * trials // n)), trials, chance)

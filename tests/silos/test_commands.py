@@ -144,6 +144,9 @@ def test_joins_that_get_no_question_cost_nothing_and_a_spent_budget_refuses(silo
 
 
 def test_a_budget_is_raised_and_never_set_to_what_it_is_or_lower(silo, capsys):
+    for words in (["silo", "budget", str(silo), "--raise", "5"], ["ledger", "show", str(silo.parent / "ledger")]):
+        assert main(words) == 2
+        assert "ledger: no such folder: must be a ledger's, which `silodp silo check` makes" in capsys.readouterr().err
     (silo.parent / "ledger").mkdir()
     assert [main(["silo", "budget", str(silo), "--raise", to]) for to in ("5", "4.99", "5", "5.01")] == [0, 2, 2, 0]
     assert "--raise: 5: must be above the budget 5" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from three_silos import SIZES, federation_keys, seeded_key
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
-from silodp.own_data.federated import write_model
+from silodp.own_data.federation_output import write_model
 from silodp.own_data.released_model import load_model
 from silodp.silos.hosting import Host
 from silodp.silos.silo import PunctualReplies

@@ -164,7 +164,8 @@ def test_the_budget_stands_in_the_ledger(tmp_path):
     with pytest.raises(ConfigError, match="total would be"):
         charged(tmp_path, plan())
     assert (tmp_path / "ledger.jsonl").read_text() == text
-    assert main(["ledger", "budget", str(tmp_path), "--epsilon", f"{3 * one:g}"]) == 0
+    with opened(tmp_path) as ledger:
+        ledger.set_budget(3 * one)
     charged(tmp_path, plan())
     with opened(tmp_path) as ledger:
         assert [line["kind"] for line in ledger.lines] == ["budget", "charge", "budget", "charge"]

@@ -1,3 +1,4 @@
+# `PLAN.patterns` and `PLAN.files` have each job's files from OUTPUTS in src/silodp/workflow/outputs.py.
 rule train:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",

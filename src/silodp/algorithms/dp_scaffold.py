@@ -86,5 +86,5 @@ class DPScaffold(Algorithm[ControlState]):
             return y
 
         w = federation.average(r, train_silo, add_up=False)
-        # The sum of changes over all N silos; those that were not drawn have none.
+        # c ← c + (1/N)Σ(c_i⁺ − c_i) over all N silos: a mean, in which silos that were not drawn have no change.
         return ControlState(w, control + (own - before).mean(1), own)

@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "clean": ("records:clean", "remove files that a run no longer names, or a whole run"),
     "silo": ("silo:silo", "take part in a federated run: key, check, training, budget"),
     "federate": ("federate:federate", "coordinate a run of silos that keep their records"),
-    "ledger": ("ledger:ledger", "show what was released of a folder's records; set its budget"),
+    "ledger": ("ledger:ledger", "show what was released of a folder's records; mend it"),
     "decided": ("decided:decided", "decide pairs of algorithms by fresh trials"),
 }
 

@@ -18,7 +18,7 @@ from silodp.cli.practitioner import rounded
 from silodp.config.errors import ConfigError
 from silodp.extending.plugins import activate
 from silodp.models.registry import MODULES
-from silodp.own_data.federated import marked_lines, write_model
+from silodp.own_data.federation_output import marked_lines, write_model
 from silodp.silos.federation_file import Federation, read_federation, read_silo
 from silodp.silos.hosting import Host
 from silodp.silos.ledger import opened

@@ -11,21 +11,19 @@ from silodp.config.errors import ConfigError
 from silodp.silos.ledger import opened
 
 
-@command(epilog="Example: silodp ledger budget . --epsilon 3")
-@click.argument("action", type=click.Choice(("show", "budget", "repair")))
+@command(epilog="Example: silodp ledger show ledger")
+@click.argument("action", type=click.Choice(("show", "repair")))
 @click.argument("folder", type=PATH, default=".")
-@click.option("--epsilon", type=POSITIVE, help="Of `budget`: largest total; of `repair`: bound of what is lost.")
+@click.option("--epsilon", type=POSITIVE, help="Of `repair`: bound of what is lost.")
 @click.option("--delta", type=click.FloatRange(0, 1, max_open=True), help="Of `repair`: delta of what is lost.")
 def ledger(action: str, folder: Path, epsilon: float | None, delta: float | None) -> None:
-    """Show the ledger of FOLDER, set its budget, or count what is lost by a bound."""
-    for option, value, of in (("--epsilon", epsilon, ("budget", "repair")), ("--delta", delta, ("repair",))):
-        if (value is not None) != (action in of):
-            allowed = "must be given" if action in of else "must be left out"
+    """Show the ledger of FOLDER, or count what is lost by a bound."""
+    for option, value in (("--epsilon", epsilon), ("--delta", delta)):
+        if (value is not None) != (action == "repair"):
+            allowed = "must be given" if action == "repair" else "must be left out"
             raise ConfigError(f"command line: {option}: {allowed} with {action}")
     with opened(folder) as book:
-        if action == "budget":
-            book.set_budget(epsilon or math.nan)
-        elif action == "repair":
+        if action == "repair":
             book.repair(epsilon or math.nan, delta or 0.0)
         for line in book.lines:
             about = ", ".join(f"{key} {value}" for key, value in line.get("about", line).items() if value != "")

@@ -2,8 +2,13 @@
 
 Both come from named streams. No record is looked at: sizes are public.
 
->>> RecordDraws([6], Streams(7)).draw(0, Release("gradient", count=2, records=3, noise=1.0, sampler="subset"), round=0)
-array([1, 4, 2])
+>>> draws = RecordDraws([6], Streams(7))
+>>> for sampler in ("replacement", "subset", "disjoint"):
+...     release = Release("gradient", count=2, records=3, noise=1.0, sampler=sampler)
+...     print(sampler, *(draws.draw(0, release, round) for round in range(2)))
+replacement [1 3 4] [4 3 5]
+subset [1 4 2] [4 3 5]
+disjoint [3 4 5] [1 0 2]
 """
 
 from collections.abc import Sequence
@@ -30,7 +35,7 @@ class RecordDraws:
         self._orders: dict[int, np.ndarray] = {}
 
     def draw(self, silo: int, release: Release, round: int) -> Places:
-        """Places of the K records of the silo's message in a round; ValueError where it has too few records."""
+        """Places of the K records of the silo's message in a round; ValueError where a disjoint one has too few."""
         size, records = self.sizes[silo], release.records_drawn
         if release.part is not None:
             first, length = release.part

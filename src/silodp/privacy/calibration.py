@@ -26,10 +26,10 @@ def noise_multiplier(
     tolerance: float = 1e-4,
     measure: Callable[[Counts | None, float], float] = upper_of,
 ) -> float:
-    """A noise multiplier z with which `counts_at(z)` is (ε, δ)-private by `measure`, the upper bound.
+    """A noise multiplier z at which `counts_at(z)` has at most `epsilon` at δ, by `measure`: the upper end.
 
-    Promise: z is at most e^`tolerance` times the least, 1 + 1e-4 by default: upper ε at z ≤ `epsilon` < upper ε at
-    z·e^−`tolerance`. ValueError for ε or δ out of range, or no z between 1e-6 and 1e9.
+    Promise, if ε falls as z grows: z is at most e^`tolerance` times the least, 1 + 1e-4 by default: ε at z ≤
+    `epsilon` < ε at z·e^−`tolerance`. ValueError for ε or δ out of range, or no z between 1e-6 and 1e9.
     """
     if not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon = {epsilon}: must be positive and finite")

@@ -1,8 +1,8 @@
 """A privacy plan: everything about an algorithm's privacy in one frozen object, for the trainer and the accountant.
 
-Noise and sensitivity are in units of the clip threshold L. Ledgers store a plan's fields by name, but `shuffler` and
-`shuffled_sum`: one may be added with a default under which old lines promise what they did; none may be renamed,
-dropped or given another meaning.
+Noise and sensitivity are in units of the clip threshold L. Ledgers store a plan's fields by name, without `shuffler`
+and `shuffled_sum`. A field may be added, with a default under which old lines promise what they did; none may be
+renamed, dropped or given another meaning.
 
 >>> Release("gradient", count=25, records=100, noise=0.05).noise_multiplier
 2.5

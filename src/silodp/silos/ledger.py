@@ -205,7 +205,9 @@ class Ledger:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Ledger]:
-    """The ledger of `folder`, as soon and as long as no other process has it."""
+    """The ledger of `folder`, as soon and as long as no other process has it; ConfigError where there is no folder."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder: must be a ledger's, which `silodp silo check` makes")
     with locked(folder / ".ledger.lock"):
         yield Ledger(folder)
 

@@ -2,6 +2,8 @@
 
 import ast
 import doctest
+import re
+import sys
 from importlib import import_module
 
 import pytest
@@ -27,6 +29,12 @@ def test_a_plan_says_last_when_it_holds(file):
         last = (ast.get_docstring(plan) or "").splitlines()[-1]
         assert last.startswith("Holds if ")
         assert last.endswith(".")
+
+
+@pytest.mark.parametrize("kind", ALGORITHMS.values(), ids=ALGORITHMS)
+def test_a_formula_of_an_algorithm_has_its_symbols_explained(kind):
+    if "←" in (kind.__doc__ or ""):
+        assert re.search(r"(?m)^\S{1,3} = ", sys.modules[kind.__module__].__doc__ or "")
 
 
 def test_every_algorithm_has_a_plan_that_says_so():

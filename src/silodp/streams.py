@@ -12,7 +12,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Streams:
-    """The tree of named streams below a run's seed; `path` holds the names joined so far."""
+    """The tree of named streams below a run's seed; `path` holds the names joined so far.
+
+    The seed is public: a real silo draws from secret streams (`silos/secret_draws.py`).
+    """
 
     seed: int
     path: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ class ToySign(Algorithm[State]):
             raise ValueError(f"damping = {self.damping}: must be at most 1")
 
     def plan(self, budget):
-        """K from the budget, σ = L·8√R ln(1/δ)/(nε)."""
+        """K from the budget, σ = L·8√R ln(1/δ)/(nε). Holds if the accountant bounds it by ε."""
         sigma = budget.noise(8 * self.rounds * budget.log(1)) if budget.epsilon else 0.0
         return PrivacyPlan(self.name, budget, (Release("gradient", self.rounds, budget.batch(), sigma),))
 

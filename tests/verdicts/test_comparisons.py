@@ -59,8 +59,8 @@ def test_order_of_the_two_turns_the_sign_and_order_of_rows_turns_nothing():
     one, two = compare(rows, "a", "b").iloc[0], compare(rows, "b", "a").iloc[0]
     assert (one["difference"], one["low"]) == (-two["difference"], -two["high"])
     assert one["better"] == two["better"] == "a"
-    shuffled = rows.sample(frac=1, random_state=3)
-    pd.testing.assert_frame_equal(compare(rows, "a", "b"), compare(shuffled, "a", "b"))
+    reordered = rows.sample(frac=1, random_state=3)
+    pd.testing.assert_frame_equal(compare(rows, "a", "b"), compare(reordered, "a", "b"))
 
 
 def test_a_form_without_noise_stands_against_every_epsilon():

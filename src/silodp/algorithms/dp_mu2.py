@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Mu2State(State):
     """w, the query point x_t, which is the model; the one before; the steps' sequence; and the weighted gradient q."""
 
-    previous: Tensor  # all three set in each round of a silo that has records left
+    previous: Tensor  # all three set in each round, while each silo has new records
     sequence: Tensor
     q: Tensor
 

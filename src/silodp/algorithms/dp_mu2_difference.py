@@ -1,4 +1,7 @@
-"""DP-μ² whose noise takes back that of the message before (paper: Reshef and Levy 2025, arXiv 2506.02563)."""
+"""DP-μ² whose noise takes back that of the message before (paper: Reshef and Levy 2025, arXiv 2506.02563).
+
+s = a silo's weighted correction, y = its noise, q = their sum, t = round + 1.
+"""
 
 from dataclasses import dataclass
 

@@ -3,7 +3,8 @@
 Derived here: the pull to the mean is an implicit proximal step outside the clip, where the released program adds its
 gradient inside; and every silo sends one noisy gradient step a round, so that K and σ are those of minibatch SGD.
 
-N = silos, η = step size, λ = the pull of a silo's model w_i to the mean w̄.
+N = silos, K = records a message, σ = standard deviation of noise, η = step size, λ = the pull of a silo's model w_i to
+the mean w̄.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ISRL-DP FedProx-SVRG (non-convex paper, Algorithm 1).
 
-K = records a difference, R = rounds, Q = phase length, E = epochs of a run, S = runs, n = a silo's records, L = clip.
+K = records a difference, R = rounds, Q = phase length, E = epochs of a run, S = runs, n = a silo's records, L = clip,
+S_r = the silos of a round, f⁰ = the smooth part of the loss, f¹ = the penalty, η = step size.
 """
 
 from __future__ import annotations

@@ -76,13 +76,13 @@ def _value(name: str, kind: Any, words: list[str]) -> Any:
     if get_origin(kind) is UnionType:
         kind = get_args(kind)[0]
     if get_origin(kind) is not None:
-        return [_one(name, get_args(kind)[0], word) for word in words]
+        return [_parse_word(name, get_args(kind)[0], word) for word in words]
     if len(words) != 1:
         raise ConfigError(f"command line: {name}: {' '.join(words)!r}: must be one value")
-    return _one(name, kind, words[0])
+    return _parse_word(name, kind, words[0])
 
 
-def _one(name: str, kind: Callable[[str], Any], word: str) -> Any:
+def _parse_word(name: str, kind: Callable[[str], Any], word: str) -> Any:
     try:
         return kind(word)
     except ValueError:

@@ -31,6 +31,7 @@ class Budget:
     """What a silo's noise is made for: n training records, R `rounds`, claimed ε (None for no noise) at δ.
 
     `batch_epsilon` is the ε in K = ⌊n√ε/(2√R)⌋; `batch_records` is K itself, in place of that formula.
+    All of it is public.
     """
 
     n: int
@@ -166,7 +167,7 @@ class Shuffler:
 
 @dataclass(frozen=True)
 class PrivacyPlan:
-    """What one silo releases over a whole run, and under which claim.
+    """What one silo releases over a whole run, and under which claim. All of it is public.
 
     The adversary sees every message of the silo; the draw of silos earns no credit. A `shuffler` hides whose message it
     is; with a `trusted_sum` (M) only the sums over a round's M silos are seen, made by P_vec under a `shuffled_sum`.

@@ -74,8 +74,8 @@ BAD = {
     # own records and silos
     "init {wrong} --target y --type x=colour": "--type: x=colour: must be COLUMN= and one of ",
     "init {wrong} --target y --name north": "--name: north: must be left out without --federation",
-    "silo key north --raise 2": "--raise: must be given with budget alone, and is with key",
-    "silo budget north.yaml": "--raise: must be given with budget alone, and is with budget",
+    "silo key north --raise 2": "--raise: must be given with budget, and with nothing else",
+    "silo budget north.yaml": "--raise: must be given with budget, and with nothing else",
     # amplification
     "epsilon --amplification --epsilon0 1 --reports 9": "--delta: must be given with --amplification",
     f"{EPSILON} --amplification": "--rounds: must be left out with --amplification",

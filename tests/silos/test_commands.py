@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import itertools
+import os
 import re
 import resource
 import shutil
@@ -19,9 +20,11 @@ import yaml
 
 from silodp.cli import federate, main
 from silodp.config.errors import ConfigError
+from silodp.extending import plugins
 from silodp.silos.hosting import Host
 from silodp.silos.keys import fingerprint, make_key, spoken
 from silodp.silos.ledger import Ledger, opened
+from silodp.silos.silo import Silo
 from silodp.silos.slot_store import SlotStore
 from silodp.silos.taking_part import Participation, _unreachable, membership, time_replies
 from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, NO_MARK, Hello, pack
@@ -251,12 +254,13 @@ def test_a_plug_in_is_the_file_that_all_agreed_on(silo, capsys, monkeypatch, req
     keys["coordinator"] = {"address": "unix:/nowhere"}
     for entry in keys["silos"].values():
         entry["certificate"] = ""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest, imported = hashlib.sha256(path.read_bytes()).hexdigest(), plugins._imported
     for plugin, code, said in (
-        (None, 2, "plugin: missing: must be the SHA-256 of the file that has 'own_sgd'"),
-        ("0" * 64, 2, "must be the SHA-256 of a file given with --plugin"),
+        (None, 2, f"plugin: missing: must be the SHA-256 of {path}"),
+        ("0" * 64, 2, f"plugin: {'0' * 64}: must be the SHA-256 of {path}"),
         (digest, 0, "own_sgd is foreign code"),
     ):
+        monkeypatch.setattr("silodp.extending.plugins._imported", imported if code == 0 else None)  # not run before
         agreed.write_text(yaml.safe_dump(keys | ({"plugin": plugin} if plugin else {})))
         assert main(["silo", "check", str(silo)]) == code
         captured = capsys.readouterr()
@@ -392,6 +396,101 @@ def test_an_older_folder_says_no_hello_however_often_it_joins(silo):
                 membership(part, code, again=False).__enter__().greeted(host.greet(0))
     with membership(part, code, again=True) as member:
         assert Hello(*HELLO.unpack(member.greeted(host.greet(0)))).run == member.silo.run
+
+
+def test_after_a_repair_an_older_folder_is_noticed_again(silo):
+    """A coordinator kept the mark of lines that the ledger no longer has, and took no later one."""
+    part, code, ledger, copy = part_of(silo), b"c" * 32, silo.parent / "ledger", silo.parent / "copy"
+    host = Host(silo.parent / "federation.yaml", silo.parent / "transcript", Path("none"), code, part.address)
+    with membership(part, code, again=False) as member:
+        shutil.copytree(ledger, copy)
+        host.take_mark(0, member.reply(question(member, 0)))
+    with opened(ledger) as book:  # further lines that the copy has not, whose mark the coordinator knows
+        for budget in (20.0, 30.0, 40.0):
+            book.set_budget(budget)
+        host._marks[0].write_bytes(book.mark(member.silo.run, 1))
+    shutil.rmtree(ledger)
+    shutil.copytree(copy, ledger)
+    with pytest.raises(ConfigError, match="knows a newer copy"), membership(part, code, again=False) as member:
+        member.greeted(host.greet(0))
+    assert main(["ledger", "repair", str(ledger), "--epsilon", "4", "--delta", "1e-4"]) == 0
+    with opened(ledger) as book:
+        book.set_budget(99.0)
+    with membership(part, code, again=True) as member:
+        member.greeted(host.greet(0))
+        host.take_mark(0, member.reply(question(member, 0)))
+        shutil.rmtree(copy)
+        shutil.copytree(ledger, copy)
+        host.take_mark(0, member.reply(question(member, 1)))
+    shutil.rmtree(ledger)
+    shutil.copytree(copy, ledger)
+    with (
+        pytest.raises(ConfigError, match="older than the coordinator's last reply"),
+        membership(part, code, again=False) as member,
+    ):
+        member.greeted(host.greet(0))
+
+
+@pytest.mark.parametrize("bound", [0.5, 100.0])
+def test_made_up_replies_are_timed_within_the_bound_and_are_replies(bound, silo, monkeypatch):
+    """Below B = 1 refusals were timed, and a slow machine was charged."""
+    agree(silo, bound=bound)
+    part, reply, got = part_of(silo), Silo.reply, []
+    monkeypatch.setattr(Silo, "reply", lambda *words: got.append(reply(*words)) or got[-1])
+    time_replies(part)
+    assert len(got) == 20
+    assert FAULT not in got
+    monkeypatch.setattr(Silo, "reply", lambda *words: FAULT)
+    with pytest.raises(ConfigError, match="a question gets no reply: must be a run that silos can answer"):
+        time_replies(part)
+
+
+def test_what_a_silo_makes_is_its_owners_alone(silo):
+    os.umask(mask := os.umask(0o022))
+    assert mask & 0o022
+    folder = begin(silo)[0]
+    made = [silo.parent / "ledger", *(silo.parent / "ledger").rglob("*")]
+    assert folder / "asked" in made
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_dir()} == {0o700}
+
+
+@pytest.mark.parametrize(
+    ("words", "changes", "said"),
+    [
+        (["federate", "FILE", "--check"], {}, "reply_after: 0: must be above 0 between machines"),
+        (["federate", "FILE", "--check"], {"coordinator": {"address": "h:99999"}}, "h:99999: must be HOST:PORT"),
+        (["federate", "FILE", "--listen", "unix:/nowhere"], {}, "--listen: unix:/nowhere: must be HOST:PORT"),
+        (["federate", "FILE", "--listen", "h"], {"reply_after": 1.0}, "federation.yaml: h: must be HOST:PORT"),
+        (["silo", "check", "SILO"], {"ledger": "north.csv"}, "ledger: "),
+    ],
+)
+def test_an_address_and_a_folder_are_looked_at_first(words, changes, said, silo, capsys):
+    if "ledger" in changes:
+        write_silo(silo.parent, yaml.safe_load(silo.read_text()) | changes)
+    else:
+        agree(silo, **changes)
+    words = [{"FILE": str(silo.parent / "federation.yaml"), "SILO": str(silo)}.get(word, word) for word in words]
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    if "grpcio: missing" in captured.err:
+        pytest.skip("grpcio: requirements/federate.lock")
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_damaged_mark_is_told_at_both_ends(silo, capsys):
+    begin(silo)
+    mark = silo.parent / "ledger" / "refused.mark"
+    mark.write_bytes(bytes(50))
+    assert main(["ledger", "show", str(mark.parent)]) == 2
+    assert "the coordinator knows a newer copy of it (refused.mark)" in capsys.readouterr().err
+    assert main(["ledger", "repair", str(mark.parent), "--epsilon", "4", "--delta", "1e-4"]) == 0
+    marks = silo.parent / ".silodp-marks"
+    marks.mkdir()
+    (marks / "north").write_bytes(bytes(50))
+    with pytest.raises(ConfigError, match=r"\.silodp-marks/north: damaged: must be as silodp wrote it"):
+        Host(silo.parent / "federation.yaml", silo.parent / "transcript", Path("none"), b"", "unix:/none")
 
 
 def test_a_run_goes_on_by_the_same_code_and_ends_once(silo, caplog):
@@ -530,23 +629,42 @@ def test_replies_that_are_timed_are_those_of_the_algorithm(silo, caplog):
     assert caplog.messages == []
 
 
-def test_a_silo_gives_up_after_its_patience_and_dials_no_more(silo, monkeypatch):
+@pytest.mark.parametrize(("takes", "times", "said"), [(0.5, 4, "the coordinator closed the line"), (2.0, 1, "silent")])
+def test_a_silo_gives_up_after_its_patience_and_dials_no_more(takes, times, said, silo, monkeypatch):
     pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
     write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"answer_within": 2.0})
     now, dialled = [5.0], []
 
     def dial(*words):
         dialled.append(now[0])
-        now[0] += 0.5
+        now[0] += takes
 
     monkeypatch.setattr("silodp.silos.line.join", dial)
     with membership(Participation(silo, "unix:/nowhere"), b"c" * 32, again=False) as member:
         member._heard = 5.0
         clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: None)
         monkeypatch.setattr("silodp.silos.taking_part.time", clock)
-        with pytest.raises(ConfigError, match=r"unix:/nowhere: silent: must answer within 2 s \(answer_within\)"):
+        with pytest.raises(ConfigError, match=rf"unix:/nowhere: {said}.*: must answer within 2 s \(answer_within\)"):
             member.answer()
-    assert dialled == [5.0, 5.5, 6.0, 6.5]
+    assert dialled == [5.0 + takes * number for number in range(times)]
+
+
+def test_a_silo_whose_run_is_refused_is_told_and_dials_no_more(silo, monkeypatch):
+    """Nothing was said at the silo, and it dialled for ever."""
+    line = pytest.importorskip("silodp.silos.line", reason="grpcio: requirements/federate.lock")
+    address, answered = f"unix:{silo.parent}/line", []
+    lines = line.Lines(address, {0: "north"}, b"", b"", 4, lambda silo: host.greet(0), lambda silo, hello: False)
+    part, code = Participation(silo, address), b"c" * 32
+    host = Host(silo.parent / "federation.yaml", silo.parent / "transcript", Path("none"), code, address)
+    with membership(part, code, again=False) as member:
+        monkeypatch.setattr(member, "reply", answered.append)
+        with pytest.raises(
+            ConfigError, match=r"the coordinator refused this run: must go on with .*--output be another"
+        ):
+            member.answer()
+    lines.end(None)
+    assert answered == []
+    assert charges(silo) == 0
 
 
 def test_who_cannot_be_reached_is_nobody_or_not_who_is_expected():

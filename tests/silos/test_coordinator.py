@@ -1,5 +1,6 @@
 """What a coordinator takes for a reply: one that its plan can send, of a silo that need not be honest."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -50,6 +51,45 @@ def test_a_message_may_be_a_clip_long_and_its_noise_eleven_deviations_longer_tha
             releases = (replace(release, clipping="per_tensor", tensors=4),)
             parts = replace(plan, plans=[*plan.plans[:2], replace(plan.plans[2], releases=releases)])
             assert largest_norm(parts, 2, slot) == pytest.approx(bound + 0.75, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "bound"),
+    [
+        # L(1 + σ(√d + 11)), of a joint clip too; twice L for a difference of two gradients, each clipped.
+        ("minibatch_sgd", "gradient", lambda s, far, K: 0.75 * (1 + s * far)),
+        ("dp_mu2", "gradient", lambda s, far, K: 0.75 * (1 + s * far)),
+        ("fedprox_spider", "difference", lambda s, far, K: 0.75 * (2 + s * far)),
+        # η(KL + √K σL(√d + 11)), noise in each step.
+        ("local_sgd", "step", lambda s, far, K: 0.5 * 0.75 * (K + K**0.5 * s * far) + 2.0**-50 * 2 * 100),
+    ],
+)
+def test_the_largest_norm_is_as_the_formula_of_its_kind_has_it(name, kind, bound):
+    plan = run_plan(name, {"phase_length": 2} if name == "fedprox_spider" else {})
+    release = plan.plans[2][kind]
+    slot = next(slot for slot in plan.slots[2] if slot.kind == kind)
+    expected = bound(release.noise, plan.size**0.5 + 11, release.records_drawn)
+    assert largest_norm(plan, 2, slot) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_line_about_a_long_reply_names_the_round_of_all_silos(tmp_path, caplog):
+    """Of local steps it named the message's number."""
+    plan = run_plan("dp_scaffold", {"phase_length": 2}, at_least=2)
+    trained(plan, tmp_path, lambda slot, asked, values: pack(RUN, slot, values + 1e9 * (slot % 2)))
+    assert [re.match(r"west: round (\d):", said)[1] for said in caplog.messages] == ["1", "2", "3", "4"]
+
+
+def test_a_silo_that_gives_no_reply_is_waited_for_once_in_a_round_that_asks_twice(tmp_path):
+    plan = run_plan("dp_scaffold", {"warm_start": True}, at_least=2)
+    asked = []
+
+    def ask(silo, question):
+        asked.append(silo)
+        slot = unpack(question, RUN, plan.size)[0]
+        return None if silo == 2 else pack(RUN, slot, np.zeros(plan.size))
+
+    train(RemoteFederation(plan, dict.fromkeys(range(3), RUN), ask, tmp_path, 0, lambda: {2} if 2 in asked else ()))
+    assert [asked.count(silo) for silo in range(3)] == [5, 5, 1]
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)

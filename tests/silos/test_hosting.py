@@ -272,11 +272,12 @@ def test_silos_of_one_machine_train_by_one_command(tmp_path, monkeypatch, capsys
 
 def test_a_silo_of_this_machine_needs_a_table_or_its_own_file(tmp_path, monkeypatch, capsys):
     """And a run ends where those without which there is none have ended."""
-    started = []
+    started, ended = [], []
 
     def child(words):
-        started.append(Path(words[5]).name)
-        return SimpleNamespace(poll=lambda name=started[-1]: None if name == "north.yaml" else 2, wait=lambda: 2)
+        started.append(name := Path(words[5]).name)
+        poll = lambda: None if name == "north.yaml" else 2  # noqa: E731
+        return SimpleNamespace(poll=poll, wait=lambda: 2, terminate=lambda: ended.append(name))
 
     start_children_by(monkeypatch, child)
     monkeypatch.setattr("silodp.silos.line.Lines.wait", lambda self, least, seconds: [0])
@@ -287,9 +288,12 @@ def test_a_silo_of_this_machine_needs_a_table_or_its_own_file(tmp_path, monkeypa
     (tmp_path / "east.csv").rename(tmp_path / "east.parquet")
     assert main(["federate", str(agreed), *words]) == 2
     assert "at_least: 3: ended early: east, west" in capsys.readouterr().err
-    assert started == ["north.yaml", "east.yaml", "west.yaml"]
+    assert started == ended == ["north.yaml", "east.yaml", "west.yaml"], "whom nobody would answer any more"
     assert (tmp_path / "north.yaml").read_text() == own
     assert yaml.safe_load((tmp_path / "east.yaml").read_text())["file"] == "east.parquet"
+    (tmp_path / "other.yaml").write_text(agreed.read_text())
+    assert main(["federate", str(tmp_path / "other.yaml"), *words]) == 2
+    assert "north.yaml be removed" in capsys.readouterr().err
     (tmp_path / "north.yaml").unlink()
     assert main(["federate", str(agreed), *words]) == 2
     assert f"{tmp_path / 'north'}.csv: no such file: must be there for each silo of" in capsys.readouterr().err

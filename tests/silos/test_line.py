@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ from silodp.silos.silo import Silo
 from silodp.silos.wire import GREETING, HELLO, pack
 
 grpc = pytest.importorskip("grpc")
+from grpc._cython import cygrpc  # noqa: E402
+
 from silodp.silos.line import Lines, _options, join  # noqa: E402
 
 RUN = b"r" * 32
@@ -228,6 +231,19 @@ def test_a_silo_whose_line_breaks_at_a_question_is_asked_again_on_its_next_line(
     thread.join(20)
 
 
+def test_a_member_that_leaves_while_a_question_is_written_stops_nobody(tmp_path):
+    """gRPC's core raises an error of its own then, which ended the coordinator."""
+    lines = opened_lines(f"unix:{tmp_path}/line", {0: "north"}, {}, 4, [])
+
+    async def write(question):
+        raise cygrpc.ExecuteBatchError('Failed "execute_batch"')
+
+    lines._lines[0] = SimpleNamespace(write=write), asyncio.Event()
+    assert lines.ask(0, b"q" * 72, 0.2) is None
+    assert lines.away == {0}
+    lines.end(None)
+
+
 def open_call(address, name, messages):
     """A silo's stream as it may be written by anybody who has its certificate, here its socket."""
     channel = grpc.insecure_channel(address)
@@ -390,3 +406,9 @@ def test_a_certificate_out_of_its_dates_is_told_before_anybody_dials(tmp_path, m
         date = ssl.cert_time_to_seconds(re.search(rf"{said} (.* GMT)", str(told.value))[1])
         monkeypatch.setattr("silodp.silos.keys.time.time", lambda date=date: date)
         check_dates(certificate, "north.crt")  # at its first and at its last second
+
+
+def test_a_certificate_that_lost_a_line_is_told_in_one(tmp_path):
+    lines = make_key(tmp_path / "north.key").splitlines(keepends=True)
+    with pytest.raises(ConfigError, match=r"north\.crt: cannot be read: must be a whole certificate"):
+        check_dates("".join(lines[:3] + lines[4:]), "north.crt")

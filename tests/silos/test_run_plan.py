@@ -169,6 +169,30 @@ def test_every_key_of_the_agreed_file_is_in_the_runs_digest_or_changes_no_reply(
     assert len(set(inside)) == len(inside)
 
 
+@pytest.mark.parametrize("turned", ["columns", "silos"])
+def test_the_order_of_columns_and_silos_is_in_the_runs_digest(turned):
+    """Weights follow the columns, and the silos of a round are drawn by their numbers."""
+    keys = federation_keys()
+    schema = keys["schema"] | {"columns": dict(reversed(SCHEMA["columns"].items()))}
+    other = {"schema": schema} if turned == "columns" else {"silos": dict(reversed(keys["silos"].items()))}
+    first, second = run_plan(), run_plan(**other)
+    assert first.federation.digest != second.federation.digest
+    numbers = (first.names.index("east"), second.names.index("east"))
+    assert first.digest(numbers[0], b"", b"c" * 32) != second.digest(numbers[1], b"", b"c" * 32)
+
+
+@pytest.mark.parametrize("model", ["softmax", "perceptron", "absolute"])
+def test_local_steps_that_may_expand_distances_are_refused_before_a_charge(model):
+    """Every reply failed, after the whole plan was charged."""
+    changes: dict = {"model": {"name": model} | ({"hidden": 3} if model == "perceptron" else {})}
+    if model == "absolute":
+        changes |= {"schema": SCHEMA | {"target": "age"}}
+    run_plan("local_sgd", {"noise_at": "step"}, **changes)
+    for noise_at in ("contracted_step", "end"):
+        with pytest.raises(ConfigError, match=rf"model\.name: '{model}': must be linear or logistic: local steps of"):
+            run_plan("local_sgd", {"noise_at": noise_at}, **changes)
+
+
 def test_the_runs_digest_binds_silo_nonce_and_code():
     plan, silos = run_plan(), federation_keys()["silos"]
     alike = run_plan(silos={name: silos["north"] | {"certificate": name} for name in SIZES})

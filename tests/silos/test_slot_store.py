@@ -81,6 +81,21 @@ def test_a_torn_line_was_never_asked_and_a_torn_reply_is_none(tmp_path):
     assert opened(tmp_path).find(1, b"question 1") == reply_of(1)
 
 
+def test_a_damaged_line_before_a_whole_one_opens_no_slot_again(tmp_path):
+    """All slots behind it were answered anew with another noise."""
+    store = opened(tmp_path)
+    answer(store, 0)
+    answer(store, 1)
+    store.close()
+    whole = (tmp_path / "asked").read_bytes()
+    for bit in (0, 10 * 8, 63 * 8):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1
+        (tmp_path / "asked").write_bytes(damaged)
+        with pytest.raises(ConfigError, match="asked: line 1: damaged: restore the folder, or `--again`"):
+            opened(tmp_path)
+
+
 @pytest.mark.parametrize("free", [0, 64 * 20])
 def test_a_disk_without_room_for_lines_and_replies_is_told_before_the_first_slot(free, tmp_path, monkeypatch):
     """Lines had none, and a disk that filled up ended a run that was charged."""

@@ -6,20 +6,19 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import yaml
 
-from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command
 from silodp.cli.practitioner import rounded
 from silodp.config.errors import ConfigError
-from silodp.extending.plugins import activate
+from silodp.config.yaml_file import read_yaml
+from silodp.extending.plugins import activate, command_line_files
 from silodp.models.registry import MODULES
 from silodp.own_data.federation_output import marked_lines, write_model
-from silodp.silos.federation_file import Federation, read_federation, read_silo
+from silodp.silos.federation_file import Federation, check_address, read_federation, read_silo
 from silodp.silos.hosting import Host
 from silodp.silos.ledger import opened
 from silodp.silos.run_plan import work_out
@@ -39,13 +38,16 @@ def code_digest(federation: Federation) -> bytes:
     return bytes.fromhex(CodeSources().digest(entries))
 
 
-def hold_to_plugin(federation: Federation, where: Path, files: Sequence[Path]) -> None:
-    """A plug-in is the file that all agreed on; ConfigError for any other."""
-    name, agreed = federation.algorithm.name, federation.plugin
-    if agreed is None and name in ALGORITHMS.own:
-        raise ConfigError(f"{where}: plugin: missing: must be the SHA-256 of the file that has {name!r}")
-    if agreed is not None and agreed not in [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]:
-        raise ConfigError(f"{where}: plugin: {agreed[:12]}…: must be the SHA-256 of a file given with --plugin")
+def enter_plugin(path: Path) -> None:
+    """Enter the plug-in that `federation.yaml` at `path` names; ConfigError, before it runs, for any other file."""
+    keys, given = read_yaml(path), command_line_files()
+    agreed = keys.get("plugin") if isinstance(keys, dict) else None
+    for file in given:
+        if file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() != agreed:
+            raise ConfigError(f"{path}: plugin: {agreed or 'missing'}: must be the SHA-256 of {file}")
+    if agreed and not given:
+        raise ConfigError(f"{path}: plugin: {agreed}: must be the SHA-256 of a file given with --plugin")
+    activate()
 
 
 def _require_line() -> None:
@@ -66,9 +68,8 @@ def raise_budget(path: Path, epsilon: float) -> None:
 
 def take_part(path: Path, socket: str | None, again: bool, is_check: bool) -> None:
     """What `silodp silo check` and `join` do."""
-    files = activate()
+    enter_plugin(Path(read_silo(path).federation))
     part = Participation(path, socket)
-    hold_to_plugin(part.federation, part.where, files)
     if is_check:
         _check(part)
     else:
@@ -134,36 +135,45 @@ def federate(
     After a stop the same command goes on. The folder `transcript` is private by the silos' promises alone.
     """
     if is_check:
-        files = activate()
+        enter_plugin(file)
         federation = read_federation(file)
-        hold_to_plugin(federation, file, files)
+        check_address(federation.coordinator.address, federation, str(file))
         print(*fingerprints(work_out(federation, str(file)), code_digest(federation), file), sep="\n")
         return
+    if listen and listen.startswith("unix:"):
+        raise ConfigError(f"command line: --listen: {listen}: must be HOST:PORT")
     _require_line()
     output = output or Path("federations") / file.stem
     if (output / "card.md").exists():
         raise ConfigError(f"{output}: holds a finished run; remove it or choose another --output")
     with tempfile.TemporaryDirectory(prefix="silodp-") as sockets:  # of mode 0700
         address = f"unix:{sockets}/line" if here else listen
-        files = activate()
+        enter_plugin(file)
         host = Host(file, output / "transcript", key or file.with_name("coordinator.key"), b"", address)
-        hold_to_plugin(host.federation, file, files)
         host.code = code_digest(host.federation)
         names = host.plan.names if here else []
-        children = {name: _child(file, here or Path(), name, str(address)) for name in names}
+        silos = [_silo_file(file, here or Path(), name) for name in names]
+        join = [sys.executable, "-m", "silodp", "silo", "join"]
+        words = [[*join, str(silo), "--socket", str(address)] for silo in silos]
+        children = {name: subprocess.Popen(of) for name, of in zip(names, words, strict=True)}
         try:
             host.run(
                 lambda models, last: write_model(host, models, last, output, lambda value: rounded(value, "up")),
                 lambda: [name for name, child in children.items() if child.poll() is not None],
             )
+        except BaseException:
+            # No coordinator comes back to them.
+            for child in children.values():
+                child.terminate()
+            raise
         finally:
             for child in children.values():
                 child.wait()
     print(f"{output}: model and card.md; give the model to the silos by hand")
 
 
-def _child(file: Path, here: Path, name: str, address: str) -> subprocess.Popen:
-    """The process of one silo of this machine, with a silo.yaml that is written where there is none."""
+def _silo_file(file: Path, here: Path, name: str) -> Path:
+    """The silo.yaml of a silo of this machine, written where there is none."""
     found = [path for path in (here / f"{name}.csv", here / f"{name}.parquet") if path.is_file()]
     own = here / f"{name}.yaml"
     if not found and not own.is_file():
@@ -172,4 +182,6 @@ def _child(file: Path, here: Path, name: str, address: str) -> subprocess.Popen:
         keys: dict[str, str | float] = {"name": name, "federation": os.path.relpath(file, here), "file": found[0].name}
         keys |= {"ledger": f"{name}.ledger", "budget": 9999.0, "delta": 0.5}
         own.write_text(yaml.safe_dump(keys, sort_keys=False))
-    return subprocess.Popen([sys.executable, "-m", "silodp", "silo", "join", str(own), "--socket", address])
+    if not Path(read_silo(own).federation).samefile(file):
+        raise ConfigError(f"{own}: federation: {read_silo(own).federation}: must be {file}, or {own} be removed")
+    return own

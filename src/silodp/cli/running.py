@@ -10,6 +10,9 @@ import click
 from silodp.config.errors import ConfigError
 from silodp.workflow.ending import exit_code_of, start
 
+# Commands that hold a plug-in to the agreed SHA-256 before it runs.
+_AGREED = "silo", "federate"
+
 
 def _check_files(values: Mapping[str, Any], parameters: Sequence[click.Parameter]) -> None:
     """ConfigError where a file is a pipe, which would be waited for, or --output an input, which would be replaced."""
@@ -34,7 +37,7 @@ def run(context: click.Context, function: Callable[[click.Context], int | None])
     """Run a command's function; returns its exit code."""
 
     def work() -> int | None:
-        start(context.meta.get("quiet", False), context.meta.get("plugin", ()))
+        start(context.meta.get("quiet", False), context.meta.get("plugin", ()), context.info_name not in _AGREED)
         _check_files(context.params, context.command.params)
         return function(context)
 

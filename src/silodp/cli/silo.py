@@ -22,7 +22,7 @@ def silo(action: str, name: Path, again: bool, epsilon: float | None, socket: st
     `key` takes a NAME, the others a silo.yaml.
     """
     if (epsilon is not None) != (action == "budget"):
-        raise ConfigError(f"command line: --raise: must be given with budget alone, and is with {action}")
+        raise ConfigError("command line: --raise: must be given with budget, and with nothing else")
     if action == "key":
         certificate = make_key(Path(f"{name}.key"))
         print(f"{name}.key: private; {name}.crt: for all. Compare with the others by telephone:")

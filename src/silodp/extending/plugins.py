@@ -58,6 +58,10 @@ def set_command_line(paths: Iterable[str]) -> None:
     os.environ[VARIABLE] = os.pathsep.join(os.path.abspath(path) for path in paths)
 
 
+def command_line_files() -> list[Path]:
+    return [Path(file) for file in os.environ.get(VARIABLE, "").split(os.pathsep) if file]
+
+
 def activate(files: Iterable[str] = (), run_file: Path = Path()) -> tuple[Path, ...]:
     """Enter plug-ins in the registries: those of a run file, and those of the command line.
 
@@ -68,8 +72,7 @@ def activate(files: Iterable[str] = (), run_file: Path = Path()) -> tuple[Path, 
         ((run_file.parent / file).resolve(), f"{run_file}: plugins[{number}]: {show_value(file)}")
         for number, file in enumerate(files)
     ]
-    for file in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        named.append((Path(file).resolve(), f"command line: --plugin: {show_value(file)}"))
+    named += [(file.resolve(), f"command line: --plugin: {show_value(str(file))}") for file in command_line_files()]
     entered: dict[tuple[str, str], Plugin] = {}
     paths: dict[str, Path] = {}
     for path, where in named:

@@ -56,7 +56,7 @@ class RemoteFederation(Federation):
         self._places = [{(slot.round, slot.kind): place for place, slot in enumerate(slots)} for slots in plan.slots]
         self._pool = ThreadPoolExecutor(len(plan.names))
         self.replied: dict[int, dict[int, bool]] = {}
-        self._away_now: Collection[int] = ()
+        self._round, self._away_now = 0, set[int]()
         self._without: dict[Path, bytes] = {}
 
     def answer(self, query: Query, silo: int) -> Tensor:
@@ -79,18 +79,20 @@ class RemoteFederation(Federation):
             except Absent:
                 return None
 
-        cohort, least = self._cohort(round), self.plan.federation.least
+        self._round, cohort, least = round, self._cohort(round), self.plan.federation.least
         if round not in self.replied:
             self.replied[round], self._away_now = dict.fromkeys(cohort, True), set(self.away())
         self._without.clear()
         messages = dict(zip(cohort, self._pool.map(send_or_none, cohort), strict=True))
         for silo, message in messages.items():
             self.replied[round][silo] &= message is not None
+        # A round may ask twice; who gave no reply is not waited for again.
+        self._away_now = {*self._away_now, *(silo for silo, message in messages.items() if message is None)}
         came = [message for message in messages.values() if message is not None]
         if len(came) < least:
             names = ", ".join(self.plan.names[silo] for silo, message in messages.items() if message is None)
             said = f"round {round + 1}: no reply of {names}: at_least {least} must reply"
-            allowed = "start all again; if it stops here once more, silos must begin another run (--again)"
+            allowed = "start all again; if it stops here once more, silos must `join --again`, and --output be another"
             raise ConfigError(f"{said}: {allowed}")
         for path, digest in self._without.items():
             write_private(path, digest + FAULT)
@@ -138,7 +140,7 @@ class RemoteFederation(Federation):
         """Refused for what is longer than a reply of the plan can be."""
         share = float(np.linalg.norm(sent)) / largest_norm(self.plan, silo, slot)
         if not share <= 1:  # NaN fails as well
-            said = f"{self.plan.names[silo]}: round {slot.round + 1}: its reply is {share:.3g} times as long as"
+            said = f"{self.plan.names[silo]}: round {self._round + 1}: its reply is {share:.3g} times as long as"
             log.warning("%s its plan allows: taken as none", said)
             raise Refused("norm")
 

@@ -12,11 +12,19 @@ from silodp.files import write_atomically
 
 def write_private(path: Path, content: bytes) -> None:
     """Replace the file as a whole; after a power cut it is the old one or the new one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     with write_atomically(path) as temporary:
         temporary.chmod(0o600)
         temporary.write_bytes(content)
     sync_folder(path.parent)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and those above it, of mode 700; each lasts once this returns."""
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -30,7 +38,7 @@ def sync_folder(folder: Path) -> None:
 @contextmanager
 def locked(path: Path, taken: str = "") -> Iterator[None]:
     """While no other process has the lock: waits for it, or ConfigError that says `taken`."""
-    with path.open("w") as lock:
+    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if taken else 0))
         except BlockingIOError:

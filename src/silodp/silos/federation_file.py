@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -102,8 +103,8 @@ OUTSIDE |= {"silos": {"__all__": {"certificate"}}}
 
 
 def form_digest(form: dict[str, Any]) -> bytes:
-    """SHA-256 of a section's canonical form: keys sorted, defaults written out."""
-    return hashlib.sha256(json.dumps(form, sort_keys=True, ensure_ascii=False).encode()).digest()
+    """SHA-256 of a section with its defaults, in its order: that of columns is the order of a model's weights."""
+    return hashlib.sha256(json.dumps(form, ensure_ascii=False).encode()).digest()
 
 
 class Federation(Strict):
@@ -176,6 +177,16 @@ def read_federation(path: Path) -> Federation:
     for key, value, allowed in _faults(federation):
         raise ConfigError(f"{path}: {key}: {show_value(value)}: {allowed}")
     return federation
+
+
+def check_address(address: str, federation: Federation, where: str) -> None:
+    """ConfigError: between machines a port is missing, or a reply has no time."""
+    if address.startswith("unix:"):
+        return
+    if not re.fullmatch(r"\S+:\d{1,5}", address) or int(address.rpartition(":")[2]) > 65535:
+        raise ConfigError(f"{where}: {address}: must be HOST:PORT")
+    if not federation.reply_after:
+        raise ConfigError(f"{where}: reply_after: 0: must be above 0 between machines")
 
 
 def _faults(federation: Federation) -> Iterator[tuple[str, Any, str]]:

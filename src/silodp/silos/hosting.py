@@ -8,8 +8,8 @@ from torch import Tensor
 
 from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, stored_seed, train
-from silodp.silos.durable import write_private
-from silodp.silos.federation_file import read_federation
+from silodp.silos.durable import make_private, write_private
+from silodp.silos.federation_file import check_address, read_federation
 from silodp.silos.keys import fingerprint, own_pair
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.wire import GREETING, MARK, NO_MARK, Hello
@@ -29,20 +29,22 @@ class Host:
         self.plan: RunPlan = work_out(self.federation, str(path))
         self.address = address or self.federation.coordinator.address
         self.is_local = self.address.startswith("unix:")
+        check_address(self.address, self.federation, str(path))
         self.runs: dict[int, bytes] = {}
         # Round → its silos, and whether each replied.
         self.replied: dict[int, dict[int, bool]] = {}
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         silos = self.federation.silos
         self.own = b"", b""
         if not self.is_local:
             for name, silo in silos.items():
                 fingerprint(silo.certificate, f"{path}: silos.{name}.certificate")
             self.own = own_pair(key, self.federation.coordinator.certificate, f"{path}: coordinator.certificate")
-            if not self.federation.reply_after:
-                raise ConfigError(f"{path}: reply_after: 0: must be above 0 between machines")
         # A mark outlives a run: it is a silo's, by its name.
         self._marks = [path.parent / ".silodp-marks" / name for name in silos]
+        for mark in self._marks:
+            if mark.exists() and mark.stat().st_size != MARK.size:
+                raise ConfigError(f"{mark}: damaged: must be as silodp wrote it; without it no older ledger is noticed")
 
     def greet(self, silo: int) -> bytes:
         return GREETING.pack(self.federation.digest, self.code, self._mark(silo))

@@ -50,10 +50,14 @@ def own_pair(key: Path, agreed: str, place: str) -> tuple[bytes, bytes]:
 
 
 def check_dates(certificate: str, place: str) -> None:
-    """ConfigError for a certificate that is expired or not yet valid."""
+    """ConfigError for a certificate that is expired, not yet valid, or none."""
     words = ["openssl", "x509", "-noout", "-dates"]
-    dates = subprocess.run(words, input=certificate, check=True, capture_output=True, text=True).stdout.splitlines()
-    begin, end = (date.partition("=")[2] for date in dates)
+    try:
+        done = subprocess.run(words, input=certificate, check=True, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        allowed = "must be a whole certificate, as `silodp silo key` printed it, and openssl be installed"
+        raise ConfigError(f"{place}: cannot be read: {allowed}") from None
+    begin, end = (date.partition("=")[2] for date in done.stdout.splitlines())
     if time.time() < ssl.cert_time_to_seconds(begin):
         raise ConfigError(f"{place}: not yet valid, before {begin}: must be so by this machine's clock")
     if time.time() > ssl.cert_time_to_seconds(end):

@@ -36,7 +36,8 @@ class Ledger:
         self.folder, self.path, self.trouble = folder, folder / NAME, ""
         self.key, newest = self._read_key()
         self.lines = self._read_lines()
-        lost = newest["number"] - len(self.lines)
+        self._known = newest["number"]
+        lost = self._known - len(self.lines)
         if self.lines and self.key is None:
             self.trouble = f"its secret {_KEY} is lost: restore it, or {_REPAIR}"
         elif lost > 0:
@@ -83,7 +84,8 @@ class Ledger:
         found, limit = self.total(plan), budget if self.budget is None else self.budget
         if limit is not None and not found[0] <= limit:
             words = f"with this charge the total would be epsilon = {math.ceil(found[0] * 1e3) / 1e3:g}"
-            raise ConfigError(f"{self.path}: budget: {limit:g}: {words}")
+            allowed = "must be within it (`silodp silo budget --raise`)"
+            raise ConfigError(f"{self.path}: budget: {limit:g}: {words}: {allowed}")
         return found
 
     def charge(self, plan: PrivacyPlan, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,11 +105,17 @@ class Ledger:
         return self._write("budget", epsilon=epsilon)
 
     def repair(self, epsilon: float, delta: float) -> dict[str, Any]:
-        """Count what is lost by the owner's upper bound (ε, δ); without the secret, a new one signs all lines."""
+        """Count what is lost by the owner's upper bound (ε, δ); without the secret, a new one signs all lines.
+
+        The line counts on from all lines that there were, as the secret and the mark know: later marks follow them.
+        """
         if not self.trouble:
             raise ConfigError(f"{self.path}: every line can be read: nothing to repair")
         self.trouble, mark = "", self._refused()
-        held = {"mark": mark.hex()} if self._is_contradicted(mark) else {}
+        held: dict[str, Any] = {"lines": self._known}
+        if self._is_contradicted(mark):
+            # A mark is a coordinator's word: no ledger has more lines than this.
+            held = {"mark": mark.hex(), "lines": max(self._known, min(int.from_bytes(mark[:8], "little"), 2**32))}
         if self.key is None:
             kept, self.lines = self.lines, []
             for line in kept:
@@ -116,7 +124,8 @@ class Ledger:
 
     def mark(self, run: bytes, slots: int) -> bytes:
         """What a coordinator keeps of this ledger: its newest line, and how many slots of a run were opened."""
-        head = MARK.pack(len(self.lines), bytes.fromhex(self.lines[-1]["mac"]), run, slots, b"")[:-32]
+        number, newest = list(self._numbered().items())[-1]
+        head = MARK.pack(number, bytes.fromhex(newest), run, slots, b"")[:-32]
         return head + bytes.fromhex(self.keyed(head))
 
     def hold_to(self, mark: bytes) -> None:
@@ -130,10 +139,22 @@ class Ledger:
         """Whether a mark is of a line that this ledger has not, or of another secret, and no repair holds it."""
         if mark == NO_MARK or any(line.get("mark") == mark.hex() for line in self.lines):
             return False
-        number, newest, *_, proof = MARK.unpack(mark)
-        if self.key is None or not hmac.compare_digest(self.keyed(mark[:-32]), proof.hex()):
+        if self.key is None or len(mark) != MARK.size:
             return True
-        return number > len(self.lines) or self.lines[number - 1]["mac"] != newest.hex()
+        number, newest, *_, proof = MARK.unpack(mark)
+        if not hmac.compare_digest(self.keyed(mark[:-32]), proof.hex()):
+            return True
+        numbered = self._numbered()
+        # A smaller number that no line has is of a line that a repair counts as lost.
+        return number > max(numbered, default=0) or numbered.get(number, newest.hex()) != newest.hex()
+
+    def _numbered(self) -> dict[int, str]:
+        """Number in marks → HMAC of a line: a repair follows the lines that it counts as lost."""
+        numbered, number = {}, 0
+        for line in self.lines:
+            number = max(number, line.get("lines", 0)) + 1
+            numbered[number] = line["mac"]
+        return numbered
 
     def _refused(self) -> bytes:
         path = self.folder / REFUSED

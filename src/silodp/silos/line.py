@@ -10,6 +10,7 @@ signed, whatever its CA:FALSE says: who a silo is, the SHA-256 of the presented 
 import asyncio
 import contextlib
 import hmac
+import logging
 import queue
 import threading
 from collections.abc import Callable, Coroutine, Mapping
@@ -19,7 +20,9 @@ import grpc
 from grpc import aio
 
 from silodp.silos.keys import NAME, fingerprint
-from silodp.silos.wire import END, GREETING, HELLO, Hello
+from silodp.silos.wire import END, GREETING, HELLO, REFUSED, Hello, RefusedHello
+
+log = logging.getLogger("silodp")
 
 _SERVICE, _METHOD = "silodp.Silo", "Serve"
 # Beyond a plan's array a message has at most this many bytes.
@@ -91,6 +94,7 @@ class Lines:
 
     async def _serve(self, _: Any, context: Any) -> None:
         if (silo := self._silo_of(context)) is None:
+            log.warning("a line is refused: its certificate is of no silo of this federation")
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, "not of this federation")
             return
         await context.write(self._greet(silo))
@@ -100,6 +104,7 @@ class Lines:
         if not isinstance(first, bytes) or len(first) != HELLO.size:
             return
         if not self._admit(silo, Hello(*HELLO.unpack(first))):
+            await context.write(REFUSED)
             return
         # The newer line of a certificate takes the place of the older.
         self._close(silo)
@@ -144,7 +149,7 @@ class Lines:
         while True:
             await self._until(lambda: silo in self._lines)
             context, _ = line = self._lines[silo]
-            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError, aio.UsageError):
+            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError, aio.BaseError):
                 await context.write(question)
                 if isinstance(reply := await context.read(), bytes):
                     return reply
@@ -183,7 +188,7 @@ def join(
 
     `pins` are the coordinator's certificate, own key and own certificate, None with `unix:`; `greeted` makes the hello
     from a greeting, `reply` a reply from a question, and each message has `seconds`. grpc.FutureTimeoutError: no line
-    within `dial` seconds; grpc.RpcError: the line broke.
+    within `dial` seconds; grpc.RpcError: the line broke; RefusedHello: the coordinator takes no hello of this run.
     """
     options = [*_options(size), ("grpc.ssl_target_name_override", NAME)]
     if pins is None:
@@ -204,6 +209,8 @@ def join(
             while (question := _next_message(call, seconds)) is not None:
                 if len(question) == len(END) and hmac.compare_digest(question[:24], END[:24]):
                     return question[24:]
+                if question == REFUSED:
+                    raise RefusedHello
                 out.put(reply(question))
             return None
         finally:

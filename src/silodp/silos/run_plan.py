@@ -10,6 +10,7 @@ import torch
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.config.errors import ConfigError
+from silodp.config.models import CONTRACTING
 from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.federation.prox import Prox, Regulariser
 from silodp.models import MODELS
@@ -110,6 +111,9 @@ def _plan(federation: Federation, algorithm: Algorithm, name: str, where: str) -
     plan = complete_plan(algorithm, budget, Protocol(noise="calibrated", sampler=federation.sampler))
     if plan.assumption or plan.shuffler is not None or plan.trusted_sum is not None:
         raise ValueError(f"its promise needs {plan.assumption or 'others to be trusted'}: must hold by itself")
+    if any(kind.contracted for kind in plan.releases) and federation.model.name not in CONTRACTING:
+        allowed = f"must be {' or '.join(CONTRACTING)}: local steps of others may expand distances"
+        raise ConfigError(f"{where}: model.name: {federation.model.name!r}: {allowed}")
     if any(kind.mixing for kind in plan.releases):
         raise ValueError(
             "mixes the noise of several messages: a silo keeps no noise, so that no stop could be survived"

@@ -36,12 +36,13 @@ class SlotStore:
         except OSError as error:
             raise ConfigError(f"{folder}: {error.strerror}: {sum(needed) / 1e6:.1f} MB must be free") from None
         sync_folder(folder)
-        self.digests: dict[int, bytes] = {}
-        for slot, digest, check in _LINE.iter_unpack(os.pread(self._asked, needed[0], 0)):
-            # A line that is not whole was not synced, so that no noise was drawn for it.
-            if _line(slot, digest)[-24:] != check:
-                break
-            self.digests[slot] = digest
+        lines = list(_LINE.iter_unpack(os.pread(self._asked, needed[0], 0)))
+        known = [_line(slot, digest)[-24:] == check for slot, digest, check in lines]
+        # The last line alone may be torn: it was not synced, so that no noise was drawn for it.
+        written = known.index(False) if False in known else len(known)
+        if True in known[written:]:
+            raise ConfigError(f"{folder / 'asked'}: line {written + 1}: damaged: restore the folder, or `--again`")
+        self.digests: dict[int, bytes] = {slot: digest for slot, digest, _ in lines[:written]}
 
     def is_dead(self, slot: int) -> bool:
         """Whether the slot can no longer be answered anew."""

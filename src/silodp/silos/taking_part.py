@@ -23,15 +23,15 @@ import torch
 
 from silodp.config.errors import ConfigError
 from silodp.federation.clipped_sums import Records
-from silodp.silos.durable import locked, sync_folder, write_private
-from silodp.silos.federation_file import form_digest, read_federation, read_silo
+from silodp.silos.durable import locked, make_private, sync_folder, write_private
+from silodp.silos.federation_file import check_address, form_digest, read_federation, read_silo
 from silodp.silos.keys import check_dates, fingerprint, own_pair, spoken
 from silodp.silos.ledger import Ledger, opened
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
 from silodp.silos.silo import PunctualReplies, Silo
 from silodp.silos.silo_records import read_silo_records
-from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, pack
+from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, RefusedHello, pack
 
 log = logging.getLogger("silodp")
 
@@ -47,7 +47,9 @@ class Participation:
     def __init__(self, path: Path, address: str | None = None):
         self.path, self.silo = path, read_silo(path)
         self.where, self.ledger = Path(self.silo.federation), Path(self.silo.ledger)
-        self.ledger.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.ledger.exists() and not self.ledger.is_dir():
+            raise ConfigError(f"{path}: ledger: {self.silo.ledger}: must be a folder")
+        make_private(self.ledger)
         self.federation = read_federation(self.where)
         if self.silo.name not in self.federation.silos:
             allowed = f"must be one of {', '.join(self.federation.silos)}, as {self.where} has it"
@@ -55,8 +57,7 @@ class Participation:
         self.plan: RunPlan = work_out(self.federation, str(self.where))
         self.number = self.plan.names.index(self.silo.name)
         self.address = address or self.federation.coordinator.address
-        if not (self.federation.reply_after or self.address.startswith("unix:")):
-            raise ConfigError(f"{self.where}: reply_after: 0: must be above 0 between machines")
+        check_address(self.address, self.federation, str(self.where))
         if self.federation.silos[self.silo.name].delta > self.silo.delta:
             raise ConfigError(f"{path}: delta: {self.silo.delta:g}: must be at least the run's in {self.where}")
 
@@ -97,7 +98,7 @@ def time_replies(part: Participation, is_resumed: bool = False) -> float:
     ConfigError: longer than `reply_after`, in a run that is not resumed; near it, a warning.
     """
     plan, longest, generator = part.plan, 0.0, np.random.default_rng()
-    size = part.federation.silos[part.silo.name].records
+    size, bound = part.federation.silos[part.silo.name].records, min(part.federation.bound, 1.0)
     x = torch.from_numpy(generator.uniform(-1, 1, (size, part.federation.records.features)))
     y = torch.zeros(size, dtype=torch.int64)
     records = x, y if part.federation.model.name in ("softmax", "perceptron") else y.to(torch.float64)
@@ -106,9 +107,10 @@ def time_replies(part: Participation, is_resumed: bool = False) -> float:
         with TemporaryDirectory() as folder:
             silo = Silo(plan, part.number, records, Path(folder), bytes(32), os.urandom(32))
             for place, slot in enumerate(slots[: _TIMED - start]):
-                point = generator.uniform(-1, 1, plan.size)
+                point = generator.uniform(-bound, bound, plan.size)
                 began = time.monotonic()
-                silo.reply(pack(bytes(32), place, *[point] * (1 + slot.has_pair)))
+                if silo.reply(pack(bytes(32), place, *[point] * (1 + slot.has_pair))) == FAULT:
+                    raise ConfigError(f"{part.where}: a question gets no reply: must be a run that silos can answer")
                 longest = max(longest, time.monotonic() - began)
     allowed = part.federation.reply_after
     said = f"{part.where}: reply_after: {allowed:g} s: a reply took {longest:.3g} s here"
@@ -134,7 +136,7 @@ class Membership:
         ConfigError, and no hello is sent: the coordinator's mark tells of more than this folder has.
         """
         federation, code, mark = GREETING.unpack(greeting)
-        self._heard, ours = time.monotonic(), self.part.federation.digest
+        ours = self.part.federation.digest
         if federation != ours:
             self.why = f"{self.part.where}: the coordinator has another one: all must have the same file"
         elif code != self.code:
@@ -174,22 +176,26 @@ class Membership:
 
         part, patience = self.part, self.part.silo.answer_within
         said, pins = "", part.pins()
+        known = part.address, part.silo.name, pins, part.plan.size
         while time.monotonic() - self._heard < patience:
-            end = None
+            end, now = None, f"{part.address}: the coordinator closed the line: its screen says why"
             try:
-                known = part.address, part.silo.name, pins, part.plan.size
                 end = join(*known, self.greeted, self.reply, patience, min(_DIAL, patience))
             except grpc.FutureTimeoutError:
-                if (now := _unreachable(part.address)) != said:
-                    said = now
-                    left = patience - (time.monotonic() - self._heard)
-                    log.warning("%s; trying for %.1f s more", said, max(left, 0.0))
+                now = _unreachable(part.address)
+            except RefusedHello:
+                allowed = "must go on with the coordinator's run (without `--again`), or its --output be another"
+                self.why = self.why or f"{part.address}: the coordinator refused this run: {allowed}"
             except grpc.RpcError:
-                said = f"{part.address}: the coordinator does not know this silo's certificate, or closed the line"
+                now = f"{part.address}: the coordinator does not know this silo's certificate, or closed the line"
             if end is not None:
                 return end
             if self.why:
                 raise ConfigError(self.why)
+            left = patience - (time.monotonic() - self._heard)
+            if now != said and left > 0:
+                said = now
+                log.warning("%s; trying for %.1f s more", said, left)
             time.sleep(0.5)
         if self.silo.store.is_used_up():
             return None

@@ -1,6 +1,7 @@
 """Bytes of the line: fixed lengths, little-endian; no names, no text, no pickle.
 
 question  run's digest 32 · slot u64 · one or two points of d float64
+refused   the constant `REFUSED`, after a hello that the coordinator does not take
 reply     mark of the ledger · run's digest 32 · slot u64 · d float64, or the constant `FAULT`
 mark      lines u64 · HMAC of the newest line 32 · run's digest 32 · slots of it that were opened u64 · HMAC of these 32
 greeting  SHA-256 of the federation's file 32 · code's digest 32 · the last mark that this silo sent
@@ -17,12 +18,17 @@ MARK = struct.Struct("<Q32s32sQ32s")
 GREETING = struct.Struct(f"<32s32s{MARK.size}s")
 HELLO = struct.Struct("<16s32s32s32s")
 FAULT = b"\x00" * 24
+REFUSED = b"refused" + b"\x00" * 17
 END = b"end" + b"\x00" * 21 + b"\x00" * 32
 NO_MARK = bytes(MARK.size)
 
 
 class Refused(ValueError):
     """Bytes that are no question of the plan; its text stays at the silo."""
+
+
+class RefusedHello(Exception):
+    """The coordinator does not take a silo's run."""
 
 
 class Hello(NamedTuple):

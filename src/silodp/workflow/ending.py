@@ -12,15 +12,16 @@ from silodp.workflow.engine import set_environment
 log = logging.getLogger("silodp")
 
 
-def start(quiet: bool = False, plugin_files: Sequence[str] = ()) -> None:
-    """Set logging, environment and plug-ins; ValueError where one of them is wrong."""
+def start(quiet: bool = False, plugin_files: Sequence[str] = (), enters: bool = True) -> None:
+    """Set logging, environment and plug-ins, which run as they are entered; ValueError where one of them is wrong."""
     # Other libraries report warnings only.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", force=True)
     log.setLevel(logging.WARNING if quiet else logging.INFO)
     set_environment()
     if plugin_files:
         plugins.set_command_line(plugin_files)
-    plugins.activate()
+    if enters:
+        plugins.activate()
 
 
 def exit_code_of(name: str, work: Callable[[], int | None], verbose: bool = False) -> int:

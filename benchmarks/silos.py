@@ -130,7 +130,7 @@ def ask_hostile() -> Iterator[str]:
         good = [lines.ask(0, pack(RUN, slot, np.zeros(plan.size)), 10) for slot in (1, 2, 3)]
         assert all(reply != FAULT for reply in good)
         left += sum(map(len, good))
-        lines.end(bytes(32))
+        lines.end({0: bytes(32)})
         child.join(30)
         _, _, sent, slots = told.get(timeout=10)
         assert sent == left
@@ -158,7 +158,7 @@ def load() -> Iterator[str]:
                 began = time.monotonic()
                 train(federation, lambda r, ends=ends: ends.append(time.monotonic()))
                 seconds = np.median(np.diff([began, *ends]))
-                lines.end(bytes(32))
+                lines.end(dict.fromkeys(range(silos), bytes(32)))
                 for child in children:
                     child.join(60)
                 memory = np.median([told.get(timeout=10)[1] for _ in children])

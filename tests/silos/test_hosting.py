@@ -23,7 +23,8 @@ from silodp.silos.silo import PunctualReplies
 from silodp.silos.taking_part import Participation, membership
 from silodp.silos.wire import FAULT, HEAD, HELLO, Hello
 
-CODE, DIGEST = b"c" * 32, b"m" * 32
+CODE = b"c" * 32
+ENDS = {silo: bytes([silo]) * 32 for silo in range(3)}
 
 
 def files_of_silos(folder, more=5, **changes):
@@ -45,7 +46,7 @@ def host_of(agreed):
 
     def finish(models, output):
         trained.append((models, output))
-        return DIGEST
+        return ENDS
 
     return host, trained, threading.Thread(target=host.run, args=(finish,), daemon=True)
 
@@ -70,7 +71,7 @@ def test_silos_that_come_train_one_model_and_get_its_digest(names, tmp_path, cap
         thread.start()
     for thread in [*silos, hosting]:
         thread.join(60)
-    assert ends == dict.fromkeys(names, DIGEST)
+    assert ends == {name: ENDS[place] for place, name in enumerate(SIZES) if name in names}
     assert host.runs == runs
     ((models, output),) = trained
     assert models.shape == (1, host.plan.size)
@@ -92,7 +93,7 @@ def test_a_run_ends_where_too_few_silos_can_come(tmp_path, monkeypatch):
         host, trained, _ = host_of(agreed)
         turns = iter([early, early, ["east", "north"]])
         with pytest.raises(ConfigError, match="at_least: 2: ended early: east, north"):
-            host.run(lambda models, output: DIGEST, turns.__next__)
+            host.run(lambda models, output: ENDS, turns.__next__)
         assert next(turns, None) is None
         assert not trained
 
@@ -155,7 +156,7 @@ def hosted(agreed, members, killed_at=None, gone=(), back_at=None):
 
     def finish(models, output):
         found.append(hashlib.sha256(models.numpy().tobytes()).hexdigest())
-        return DIGEST
+        return ENDS
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "silodp.silos.line", SimpleNamespace(Lines=Lines))
@@ -220,7 +221,13 @@ def test_the_card_says_who_replied_and_promises_for_those_that_came(tmp_path, si
     write_model(host, weights, weights, tmp_path, lambda value: f"{value:.3g}")
     # Where each silo has its own model, its file has it.
     models = torch.arange(3.0)[None, :, None].expand(1, 3, host.plan.size)
-    write_model(host, models, weights, tmp_path, lambda value: f"{value:.3g}")
+    told = write_model(host, models, weights, tmp_path, lambda value: f"{value:.3g}")
+    files = [tmp_path / f"model-{name}.npz" for name in host.plan.names]
+    assert told == {silo: hashlib.sha256(file.read_bytes()).digest() for silo, file in enumerate(files)}
+    assert all(
+        f"{file.name}: SHA-256 {told[silo].hex()}," in (tmp_path / "card.md").read_text()
+        for silo, file in enumerate(files)
+    )
     found = {name: set(load_model(tmp_path / f"model-{name}.npz").weights) for name in host.plan.names}
     assert found == {name: {float(place)} for place, name in enumerate(host.plan.names)}
     rows = [line for line in (tmp_path / "card.md").read_text().splitlines() if line.startswith("| ")]

@@ -78,7 +78,7 @@ def test_three_silos_over_the_line_give_the_simulations_weights(transport, tmp_p
     (tmp_path / "kept").mkdir()
     ask = lambda silo, question: lines.ask(silo, question, 60)  # noqa: E731
     found = train(RemoteFederation(plan, dict.fromkeys(range(3), RUN), ask, tmp_path / "kept", 0))[0]
-    lines.end(b"s" * 32)
+    lines.end(dict.fromkeys(range(3), b"s" * 32))
     for thread in threads:
         thread.join(60)
     assert torch.equal(found, simulated_weights(plan))
@@ -101,7 +101,7 @@ def test_strangers_and_wrong_coordinators_get_no_line(tmp_path):
                 assert dial(server, client) is None
         assert came == []
     finally:
-        lines.end(bytes(32))
+        lines.end(dict.fromkeys(range(3), bytes(32)))
 
 
 def test_lines_that_end_leave_no_loop_open(tmp_path, monkeypatch):
@@ -170,7 +170,7 @@ def test_a_newer_line_takes_the_place_of_the_older_and_only_hello_and_replies_le
     assert "old" in ends
     assert ends["old"] is None
     answer = lines.ask(0, question, 20)
-    lines.end(b"m" * 32)
+    lines.end(dict.fromkeys(range(3), b"m" * 32))
     threads[1].join(20)
     assert ends["new"] == b"m" * 32
     assert left["old"] == [HELLO_BYTES]
@@ -277,7 +277,7 @@ def test_one_member_stops_nobody_with_half_open_calls_or_a_flood(tmp_path):
     waits.set()
     for channel, _ in [*half_open, flooding]:
         channel.close()
-    lines.end(b"m" * 32)
+    lines.end(dict.fromkeys(range(3), b"m" * 32))
     thread.join(20)
     assert done == [b"m" * 32]
 
@@ -331,7 +331,7 @@ def test_a_silo_that_lets_a_question_wait_in_vain_is_away_until_a_later_hello(tm
     assert lines.wait(1, 20) == [0], "its line was closed, so that it says hello again"
     assert lines.away == {1}
     assert lines.ask(0, b"q" * 72, 5) == b"r" * 72
-    lines.end(b"m" * 32)
+    lines.end(dict.fromkeys(range(3), b"m" * 32))
     thread.join(20)
 
 
@@ -391,7 +391,7 @@ def test_an_expired_certificate_and_another_that_a_silos_key_signed_get_no_line(
         thread.start()
         assert lines.wait(1, 10) == [0]
     finally:
-        lines.end(bytes(32))
+        lines.end(dict.fromkeys(range(3), bytes(32)))
     thread.join(10)
 
 

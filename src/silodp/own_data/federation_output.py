@@ -25,8 +25,13 @@ def marked_lines(path: Path) -> int:
     return sum(MARK in line and not line.startswith("#") for line in lines)
 
 
-def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Callable[[float], str]) -> bytes:
-    """Write model.npz, or a file for each silo's own model, card.md and provenance.json; SHA-256 of the models."""
+def write_model(
+    host: Host, models: Tensor, output: Tensor, folder: Path, up: Callable[[float], str]
+) -> dict[int, bytes]:
+    """Write model.npz, or a file for each silo's own model, card.md and provenance.json.
+
+    Returns the SHA-256 of each silo's model.
+    """
     federation, names = host.federation, host.plan.names
     promises = {name: {"epsilon": silo.epsilon, "delta": silo.delta} for name, silo in federation.silos.items()}
     about: dict[str, Any] = {"silos": names, "promise": promises, "bounds": federation.records.bounds}
@@ -39,9 +44,9 @@ def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Ca
     for name, weights in files.items():
         ReleasedModel(weights.numpy(), about, schema).save(folder / name)
     digests = [hashlib.sha256((folder / name).read_bytes()) for name in files]
-    last = digests[0].digest() if is_shared else hashlib.sha256(b"".join(one.digest() for one in digests)).digest()
     made: dict[str, Any] = {"silodp": __version__, "code": host.code.hex(), "federation": federation.digest.hex()}
-    made |= {"runs": {names[silo]: run.hex() for silo, run in host.runs.items()}, "models": last.hex()}
+    made["runs"] = {names[silo]: run.hex() for silo, run in host.runs.items()}
+    made["models"] = {name: digest.hexdigest() for name, digest in zip(files, digests, strict=True)}
     write_text(json.dumps(made, indent=1), folder / "provenance.json")
     template = Path(__file__).with_name("federation_card.md.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
@@ -52,4 +57,4 @@ def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Ca
     known["time"] = datetime.now(UTC).isoformat(timespec="seconds")
     text = environment.from_string(template).render(is_here=host.is_local, marked=marked_lines(host.path), **known)
     write_text(text, folder / "card.md")
-    return last
+    return {silo: digests[0 if is_shared else silo].digest() for silo in range(len(names))}

@@ -83,8 +83,8 @@ class Host:
         log.info("%s is here", name)
         return True
 
-    def run(self, finish: Callable[[Tensor, Tensor], bytes], ended: Callable[[], list[str]] = list) -> None:
-        """Wait for the silos, train, and send what `finish` gives for (models, output): the model's SHA-256.
+    def run(self, finish: Callable[[Tensor, Tensor], dict[int, bytes]], ended: Callable[[], list[str]] = list) -> None:
+        """Wait for the silos, train, and send what `finish` gives for (models, output): the SHA-256 of each's.
 
         Once `at_least` silos are there, the others have `wait` seconds. ConfigError: too few replied in a round, or
         too few can come, as those that `ended` names never will.

@@ -156,21 +156,21 @@ class Lines:
             if self._lines.get(silo) is line:
                 self._close(silo)
 
-    def end(self, last: bytes | None) -> None:
-        """Tell every silo that the run is over, with the model's SHA-256, and close; without it, close alone."""
+    def end(self, last: Mapping[int, bytes] | None) -> None:
+        """Tell every silo that the run is over, with the SHA-256 of its model, and close; without it, close alone."""
         self._run(self._end(last))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _end(self, last: bytes | None) -> None:
-        async def tell(context: Any, ended: asyncio.Event) -> None:
+    async def _end(self, last: Mapping[int, bytes] | None) -> None:
+        async def tell(silo: int, context: Any, ended: asyncio.Event) -> None:
             if last is not None:
                 with contextlib.suppress(Exception):  # of one that is gone gRPC raises what it likes
-                    await asyncio.wait_for(context.write(END[:24] + last), _LAST)
+                    await asyncio.wait_for(context.write(END[:24] + last[silo]), _LAST)
             ended.set()
 
-        await asyncio.gather(*(tell(*line) for line in self._lines.values()))
+        await asyncio.gather(*(tell(silo, *line) for silo, line in self._lines.items()))
         await self._server.stop(_LAST)
 
 

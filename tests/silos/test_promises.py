@@ -1,9 +1,12 @@
 """What a silo promises, by statistics and by accident: time, noise at the worst questions, old ledgers, plug-ins."""
 
+import contextlib
 import itertools
 import math
 import os
+import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from silodp.federation.messages import Messages
 from silodp.silos.lattice import LatticeMessages
 from silodp.silos.ledger import opened
 from silodp.silos.silo import PunctualReplies, Silo
-from silodp.silos.wire import FAULT, NO_MARK, pack, unpack
+from silodp.silos.wire import FAULT, GREETING, HELLO, NO_MARK, pack, unpack
 from silodp.streams import Streams
 
 RUN = b"r" * 32
@@ -71,18 +74,29 @@ def worst_points(plan, slots):
     return list(itertools.islice(itertools.cycle(kinds), slots))
 
 
-def deviations(plan, folder, records):
-    """Replies less the mean without noise, over the plan's noise, (slots, d); slots are asked in another order."""
-    made, release = made_silo(plan, folder, records), plan.plans[0].releases[0]
-    noise, found = release.noise * plan.federation.clip, []
-    points = worst_points(plan, len(plan.slots[0]))
+def deviations(plan, folder, records, line=contextlib.nullcontext):
+    """Replies less the mean without noise, over the plan's noise, (slots, d).
+
+    Slots are asked in another order, pairs at opposite weights. Each question again gets the same bytes, and another of
+    its slot the fault. `line(silo)` gives what asks.
+    """
+    made, slots, found = made_silo(plan, folder, records), plan.slots[0], []
+    points = worst_points(plan, len(slots))
     quiet = LatticeMessages(plan.model, [alike()], lambda *_: bytes(32), plan.federation.bound)
     _, clip = plan.point()
-    for slot in np.random.default_rng(0).permutation(len(points)):
-        values = unpack(made.reply(pack(RUN, int(slot), points[slot])), RUN, plan.size)[1][0]
-        weights = torch.from_numpy(points[slot])[None]
-        mean = quiet.clipped_sum(Points(weights, clip), [0], [slice(None)])[0].numpy() / len(alike()[1])
-        found.append((values - mean) / noise)
+    with line(made) as asks:
+        ask = made.reply if asks is made else asks
+        for number in map(int, np.random.default_rng(0).permutation(len(points))):
+            slot, asked = slots[number], [points[number], -points[number]][: 1 + slots[number].has_pair]
+            question = pack(RUN, number, *asked)
+            reply = ask(question)
+            assert ask(question) == reply
+            assert ask(pack(RUN, number, *[np.full(plan.size, 0.1)] * len(asked))) == FAULT
+            values = unpack(reply, RUN, plan.size)[1][0]
+            weights, *previous = (torch.from_numpy(point)[None] for point in asked)
+            at = Points(weights, clip, previous[0] if previous else None, slot.factors)
+            mean = quiet.clipped_sum(at, [0], [slice(None)])[0].numpy() / len(alike()[1])
+            found.append((values - mean) / (plan.plans[0][slot.kind].noise * plan.federation.clip))
     return np.array(found)
 
 
@@ -104,9 +118,29 @@ def seems_planned(found):
     return min(tails) > 1e-5 / len(tails)
 
 
-def test_the_worst_questions_get_the_noise_of_the_plan(tmp_path):
-    plan = many_coordinates(150)
-    assert seems_planned(deviations(plan, tmp_path / "honest", alike()))
+@contextlib.contextmanager
+def over_a_line(silo, folder):
+    """What asks a silo over its line, on a socket in `folder`."""
+    line = pytest.importorskip("silodp.silos.line", reason="grpcio: requirements/federate.lock")
+    address, size = f"unix:{folder}/line", silo.plan.size
+    lines = line.Lines(address, {0: "north"}, b"", b"", size, lambda silo: bytes(GREETING.size), lambda *words: True)
+    hello = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN)
+    words = (address, "north", None, size, lambda greeting: hello, silo.reply, 60, 60)
+    thread = threading.Thread(target=line.join, args=words, daemon=True)
+    thread.start()
+    assert lines.wait(1, 60) == [0]
+    yield lambda question: lines.ask(0, question, 60)
+    lines.end({0: bytes(32)})
+    thread.join(60)
+
+
+@pytest.mark.parametrize(("name", "options"), [("minibatch_sgd", {}), ("fedprox_spider", {"phase_length": 2})])
+@pytest.mark.parametrize("is_line", [False, True])
+def test_the_worst_questions_get_the_noise_of_the_plan(name, options, is_line, tmp_path):
+    plan = run_plan(name, options, rounds=60, model={"name": "perceptron", "hidden": 40})
+    line = partial(over_a_line, folder=tmp_path) if is_line else contextlib.nullcontext
+    assert {slot.has_pair for slot in plan.slots[0]} == ({False, True} if options else {False})
+    assert seems_planned(deviations(plan, tmp_path / "honest", alike(), line))
 
 
 @pytest.mark.parametrize("label", [0, 1])

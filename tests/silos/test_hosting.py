@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import math
+import struct
 import sys
 import threading
 import time
@@ -246,6 +247,11 @@ def test_what_is_stored_as_the_reply_to_another_question_stops_the_run(tmp_path,
     path.write_bytes(bytes(32) + path.read_bytes()[32:])
     with pytest.raises(ConfigError, match=r"west-1: replies to another question: silodp, its packages"):
         hosted(agreed, members)
+    path = tmp_path / "out/west-0"
+    path.write_bytes(path.read_bytes()[:-8] + struct.pack("<d", math.nan))
+    with pytest.raises(ConfigError, match=r"west-0: damaged: restore it"):
+        hosted(agreed, members)
+    assert len(path.read_bytes()) > 56, "an absence took its place"
 
 
 def start_children_by(monkeypatch, child):

@@ -130,6 +130,8 @@ class RemoteFederation(Federation):
                 raise Refused("slot")
             self._check_norm(values - (asked[0] if expected.is_local else 0), silo, expected)
         except ValueError:
+            if kept[32:] not in (b"", FAULT):
+                raise ConfigError(f"{path}: damaged: restore it, as the other silos were asked with it") from None
             self._without[path] = digest
             raise Absent from None
         if not kept:

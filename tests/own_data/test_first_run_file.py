@@ -1,5 +1,6 @@
 """`silodp init`: a run file that loads as it stands, and what it says of a file."""
 
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +218,39 @@ def test_a_whole_number_that_differs_in_nine_tenths_of_fifty_records_numbers_the
 def test_ids_that_stand_more_than_six_times_in_five_may_be_persons(different, records, asked):
     frame = pd.DataFrame({"code": [f"P{n % different}" for n in range(records)]})
     assert len([*repeated_ids(frame, {"code": "text"})]) == asked
+
+
+def test_what_is_called_a_person_is_asked_about_and_a_date_is_not(init):
+    persons = dict.fromkeys(("person", "subject", "patientId", "proband_nr"), ROW % 40)
+    others = {"inpatient": ROW % 3, "patient": np.where(ROW % 2, "yes", "no")}
+    dates = {"seen": pd.date_range("2024-01-01", periods=100).astype(str)[ROW % 100]}
+    _, said, _ = init("--silo", "hospital", **persons, **others, **dates)
+    asked = [line for line in said.splitlines() if "its values repeat" in line]
+    assert [line.split("say --person ")[1] for line in asked] == [*persons]
+
+
+def test_a_run_file_may_name_columns_in_another_form_of_unicode(init, tmp_path):
+    assert (
+        init("--silo", "Klinik\u00fc", "--missing", "drop", **{"Klinik\u00fc": HOSPITALS, "d\u00e9bit": ROW % 50})[0]
+        == 0
+    )
+    path = tmp_path / "config" / "patients.yaml"
+    wanted = load(path).experiments["patients"]
+    path.write_text(unicodedata.normalize("NFD", path.read_text()))
+    assert load(path).experiments["patients"] == wanted
+    assert "d\u00e9bit" in wanted.preprocess.bounds
+
+
+def test_every_gap_and_every_wrong_name_is_told_at_once(init):
+    gaps = {name: np.where(place == ROW, "", ROW % 7) for place, name in enumerate(("bmi", "crp", "hb"))}
+    tiny = {"p": np.where(ROW == 3, "1e-330", ROW / 9)}
+    code, _, error = init("--silo", "hospital", "--ignore", "note", **gaps, **tiny)
+    wanted = ["row 4, column 'p': ", "row 1, column 'bmi': ", "row 2, column 'crp': ", "row 3, column 'hb': "]
+    assert (code, error.count("\n")) == (2, 4)
+    assert all(words in line for words, line in zip(wanted, error.splitlines(), strict=True))
+    code, _, error = init("--silo", "clinic", "--person", "who")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "no column is called 'clinic', 'who': must be one of hospital" in error
 
 
 @pytest.mark.parametrize(("largest", "cut"), [(2.9, False), (3.1, True)])

@@ -80,6 +80,17 @@ def test_a_row_gives_the_same_alone_and_among_others(tmp_path):
     assert zero["P(yes)"][0] == pytest.approx(1 / (1 + np.exp(-(4 + 5 * (2 * 50 / 120 - 1) + 6))))
 
 
+def test_an_index_is_left_out_with_a_note_and_an_accent_may_be_two_letters(folder, capsys):
+    schema = Schema("y", {"d\u00e9bit": Column("number"), "y": Column("category", ("no", "yes"))})
+    model = ReleasedModel(np.array([1.0, 2.0]), ABOUT | {"bounds": {"d\u00e9bit": [0, 9]}}, schema)
+    model.save(folder / "model.npz")
+    frame = pd.DataFrame({"de\u0301bit": [1, 5]})
+    frame.to_csv("new.csv")
+    assert main(["predict", "model.npz", "new.csv", "--output", "out.csv"]) == 0
+    assert "new.csv: a first column without a name is left out, as an index of rows" in capsys.readouterr().err
+    assert pd.read_csv("out.csv")["P(yes)"].tolist() == pytest.approx(model.predict(frame)["P(yes)"].tolist())
+
+
 def test_a_row_at_fault_is_counted_among_those_that_are_given(tmp_path):
     model = ReleasedModel(np.arange(1.0, 7.0), ABOUT, SCHEMA)
     (tmp_path / "new.csv").write_text("ward,smoker,age\n01,no,50\n01,no,50\n01,no,old\n")

@@ -1,6 +1,7 @@
 """The agreed file: what cannot be a federation is told in one line with its key."""
 
 import re
+import unicodedata
 
 import pytest
 import yaml
@@ -53,6 +54,14 @@ def test_what_is_no_federation_is_refused_by_its_key(changes, said, tmp_path):
         read_federation(path)
     assert re.search(re.escape(f"{path}: ") + ".*" + said, str(refused.value))
     assert "\n" not in str(refused.value)
+
+
+def test_columns_may_be_named_in_another_form_of_unicode(tmp_path):
+    path, keys = tmp_path / "federation.yaml", yaml.safe_dump(federation_keys(), allow_unicode=True)
+    for form in ("NFC", "NFD"):
+        path.write_text(unicodedata.normalize(form, re.sub(r"\b(bmi|ill)\b", "\\1\u00e9", keys)))
+        schema = read_federation(path).records
+        assert (schema.target, "bmi\u00e9" in schema.bounds) == ("ill\u00e9", True)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The command for your own file: init."""
 
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import click
 from silodp.cli.file_form import file_form
 from silodp.cli.options import COUNT, PATH, command, option_of_values
 from silodp.config.errors import ConfigError, project_root
-from silodp.config.loading import find_experiment
+from silodp.config.loading import composed, find_experiment
 from silodp.datasets.own.guessing import Wishes
 from silodp.datasets.own.schema import TYPES
 from silodp.experiments.validation import load
@@ -56,8 +55,8 @@ def init(
     """
     form = {key: value for key in _FORM if (value := said.pop(key)) is not None}
     # As the header's names are read, however an accent was typed.
-    said |= {key: unicodedata.normalize("NFC", said[key]) for key in ("target", "silo", "person") if said[key]}
-    said["ignore"] = tuple(unicodedata.normalize("NFC", name) for name in said["ignore"])
+    said |= {key: composed(said[key]) for key in ("target", "silo", "person")}
+    said["ignore"] = tuple(map(composed, said["ignore"]))
     types, words = _pairs("--type", said.pop("type")), _pairs("--missing-word", said.pop("missing_word"))
     if wrong := [f"{name}={kind[-1]}" for name, kind in types.items() if kind[-1] not in TYPES]:
         raise ConfigError(f"command line: --type: {wrong[0]}: must be COLUMN= and one of {', '.join(TYPES)}")
@@ -100,8 +99,7 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name, mark, word = text.rpartition("=")
         if not mark or not name or not word:
             raise ConfigError(f"command line: {option}: {text}: must be COLUMN=WORD")
-        name = unicodedata.normalize("NFC", name)
-        found[name] = (*found.get(name, ()), word)
+        found[composed(name)] = (*found.get(composed(name), ()), word)
     return found
 
 

@@ -33,6 +33,8 @@ def predict(model: Path, file: Path, output: Path, unknown: str, **form: str | N
         table = released.predict(frame, unknown, file)
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    for note in frame.attrs["notes"]:
+        log.warning("%s: %s", file, note)
     for column, count in table.attrs["unknown"].items():
         log.warning("%s: column %r: %d of %d values are unknown to the model", file, column, count, len(frame))
     for column, rows in table.attrs["cut"].items():

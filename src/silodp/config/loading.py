@@ -9,9 +9,11 @@ import copy
 import functools
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -161,7 +163,8 @@ def known_experiments() -> Mapping[str, Mapping]:
 def located(experiment: dict, run_file: Path) -> dict:
     """`experiment` with the path of its data file as seen from the working folder; it is given from the run file's.
 
-    The record of a finished run (config.json) has it as seen from the working folder already.
+    The record of a finished run (config.json) has it as seen from the working folder already. Columns are named as
+    their file's header is read.
     """
     dataset = experiment.get("dataset")
     if not isinstance(dataset, dict) or not isinstance(dataset.get("file"), str):
@@ -169,7 +172,15 @@ def located(experiment: dict, run_file: Path) -> dict:
     path = Path(os.path.normpath(run_file.parent / dataset["file"]))
     if not path.is_file() and run_file.suffix == ".json":
         path = Path(dataset["file"])
-    return experiment | {"dataset": dataset | {"file": os.fspath(path)}}
+    roles = {role: composed(dataset.get(role)) for role in {"target", "silo", "person"} & dataset.keys()}
+    return composed(experiment | {"dataset": dataset | roles | {"file": os.fspath(path)}})
+
+
+def composed(keys: Any) -> Any:
+    """A name, or a section's keys and theirs, with accents as one letter each, as a header is read."""
+    if isinstance(keys, dict):
+        return {composed(key): composed(value) if isinstance(value, dict) else value for key, value in keys.items()}
+    return unicodedata.normalize("NFC", keys) if isinstance(keys, str) else keys
 
 
 def key_of(location: Sequence[str | int]) -> str:

@@ -1,5 +1,6 @@
 """A first run file for a user's own data: what the file holds, and safe defaults with what they mean beside them."""
 
+import contextlib
 import json
 import math
 import os
@@ -18,7 +19,7 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.guessing import MOST_CATEGORIES, Wishes, guess_schema
 from silodp.datasets.own.parsing import cell_texts, parse_column, records_of
-from silodp.datasets.own.schema import Column, Schema
+from silodp.datasets.own.schema import Column, Schema, TableError
 from silodp.experiments.task import WEAK
 from silodp.partition.experiment_data import limit_person_records
 
@@ -61,7 +62,7 @@ class Survey:
 
     def text(self) -> str:
         data, schema = self.data, self.schema
-        words = [name for name in schema.features if name not in schema.numbers]
+        words = [name for name, column in schema.features.items() if column.type != "number"]
         binary = len(data.feature_names) - len(schema.numbers)
         lines = [f"{self.path}: {len(data.y)} records" + (f", {self.dropped} dropped" if self.dropped else "")]
         lines.append(f"  numbers: {', '.join(schema.numbers) or 'none'}")
@@ -98,7 +99,11 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     """
     guess = guess_schema(path, wishes)
     frame, schema = records_of(path, guess.frame, guess.schema), guess.schema
-    parsed = {name: parse_column(frame, name, schema, path) for name in (schema.target, *schema.features)}
+    parsed: dict[str, np.ndarray] = {}
+    for name in (schema.target, *schema.features):
+        # `read_records` tells of a column that cannot be read, and of all others.
+        with contextlib.suppress(TableError):
+            parsed[name] = parse_column(frame, name, schema, path)
     numbered = {name: why for name, why in identities(parsed, schema) if name not in wishes.types}
     schema = replace(schema, columns={**schema.columns, **dict.fromkeys(numbered, Column("ignored"))})
     whole, dropped = read_records(path, schema, guess.frame, parsed)
@@ -120,7 +125,9 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
             f"{len(whole.y) - len(data.y)} records stay out (--person-limit)"
         )
     warnings += filter(None, [restarting(whole, schema)])
-    warnings += [] if schema.person else repeated_ids(frame, numbered | guess.refused)
+    if schema.person is None:
+        others = [name for name, one in schema.columns.items() if one.type != "date" and name not in schema.roles]
+        warnings += repeated_ids(frame[others], numbered | guess.refused)
     if schema.silo is not None and dropped:
         named = {*parse_column(frame, schema.silo, schema, path)} - {"", *whole.silo_names}
         warnings += [f"silo {name!r} has no record without a missing value, and is left out" for name in sorted(named)]
@@ -189,10 +196,15 @@ _UNIQUE = 0.9
 _NAMES = re.compile(
     r"(^|[_\W]|(?<=[a-z])(?=[A-Z]))(?i:id|nr|no|number|zip|(zip|post)[_ ]?code|plz|ssn|mrn|uuid|email|phone)$"
 )
+_PERSONS = re.compile(
+    r"(^|[_\W]|(?<=[a-z])(?=[A-Z]))(?i:(person|patient|subject|participant|proband)([ _-]?(id|nr|no|number))?)$"
+)
 # Share of the target that a column by itself may predict.
 _LEAK = 0.98
 # Most records that a column's tree is grown on.
 _SAMPLE = 5000
+# Numbers that stand for a missing one.
+_MARKS = [float(sign + digit * many) for sign in ("", "-") for digit in "789" for many in range(1, 7)]
 # Share of the values at an end that bounds may leave out, and how many times as wide they must else be.
 _TAIL, _WIDE = 0.005, 3.0
 
@@ -202,7 +214,7 @@ def identities(parsed: Mapping[str, np.ndarray], schema: Schema) -> Iterator[tup
     for name, column in schema.features.items():
         if _NAMES.search(name):
             yield name, "its name is that of an identity or a place"
-        elif column.type == "number":
+        elif column.type == "number" and name in parsed:
             values = parsed[name]
             known = values[np.isfinite(values)]
             if len(values) > 50 and len(np.unique(known)) >= _UNIQUE * len(values) and (known % 1 == 0).all():
@@ -210,10 +222,11 @@ def identities(parsed: Mapping[str, np.ndarray], schema: Schema) -> Iterator[tup
 
 
 def repeated_ids(frame: pd.DataFrame, refused: Mapping[str, str]) -> Iterator[str]:
-    """Columns of identities or of many words whose values stand several times, as those of persons do."""
-    for name in refused:
+    """Columns of persons, of identities or of many words whose values stand several times, as those of persons do."""
+    for name in filter(lambda name: name in refused or _PERSONS.search(name), frame):
         counts = cell_texts(frame[name]).value_counts().drop("", errors="ignore")
-        if len(counts) > MOST_CATEGORIES and counts.sum() > 1.2 * len(counts):
+        least = 2 if _PERSONS.search(name) else MOST_CATEGORIES
+        if len(counts) > least and counts.sum() > 1.2 * len(counts):
             yield f"column {name!r}: its values repeat: where they name persons, say --person {name}"
 
 
@@ -239,7 +252,7 @@ def _columns_of_numbers(data: Data, schema: Schema) -> Iterator[tuple[str, np.nd
 def missing_marks(values: np.ndarray) -> list[str]:
     """Numbers as -9, 888 or 999 that stand twice or more, far from all others: farther than these from each other."""
     numbers, counts = np.unique(values, return_counts=True)
-    marks = np.array([bool(re.fullmatch("-?(7+|8+|9+)", f"{number:g}")) for number in numbers]) & (counts > 1)
+    marks = np.isin(numbers, _MARKS) & (counts > 1)
     others = numbers[~marks]
     if len(others) < 3:
         return []

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from silodp.config.loading import composed
 from silodp.datasets.own.encoding import encode_features, is_missing
 from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
 from silodp.datasets.own.schema import Schema, TableError, schema_from
@@ -59,7 +60,8 @@ class ReleasedModel:
         A number beyond its bounds takes the nearer one; `attrs["cut"]`: its rows, by column.
         TableError without a cell for a column that does not fit.
         """
-        schema, frame, empty = self.schema, frame.reset_index(drop=True), np.zeros(len(frame), dtype=bool)
+        frame = frame.rename(columns=composed).reset_index(drop=True)
+        schema, empty = self.schema, np.zeros(len(frame), dtype=bool)
         parsed: dict[str, np.ndarray] = {}
         counts: dict[str, int] = {}
         cut: dict[str, list[int]] = {}

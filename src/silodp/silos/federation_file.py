@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError, show_value, suggest_name
-from silodp.config.loading import explain, in_file
+from silodp.config.loading import composed, explain, in_file
 from silodp.config.models import ModelConfig, Penalty
 from silodp.config.types import (
     Clip,
@@ -42,6 +42,8 @@ class RecordSchema(Strict):
     bounds: dict[str, Bounds] = Field(description="column of numbers -> lowest and highest value")
     missing: Literal["refuse", "mean"] = Field("refuse", description="mean: the middle of the bounds")
     constant_column: bool = Field(True, description="append a column of ones")
+
+    _named_as_read = field_validator("target")(composed)
 
     @model_validator(mode="after")
     def _complete(self) -> "RecordSchema":
@@ -159,7 +161,7 @@ Section = TypeVar("Section", Federation, SiloFile)
 
 def _read_section(path: Path, section: type[Section]) -> Section:
     try:
-        return section.model_validate(read_yaml(path))
+        return section.model_validate(composed(read_yaml(path)))
     except ValidationError as error:
         raise explain(error, in_file(path)) from None
 

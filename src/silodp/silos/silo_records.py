@@ -18,7 +18,7 @@ from silodp.silos.federation_file import Federation, SiloFile
 def read_silo_records(silo: SiloFile, federation: Federation) -> tuple[Records, list[str]]:
     """All records (x, y) in float64, in the file's order, and where they depart from the schema, counted.
 
-    TableError, ConfigError: one line about a file that does not fit, or has too few records; it shows no cell.
+    TableError, ConfigError: a line for each fault of a file, or one about too few records; none shows a cell.
     """
     schema, file = federation.records.in_form(silo.form), Path(silo.file)
     data, _ = read_records(file, schema)

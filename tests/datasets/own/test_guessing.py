@@ -1,5 +1,6 @@
 """Files as people have them: read right, or refused with row and column and all that is wrong."""
 
+import csv
 import gzip
 import unicodedata
 
@@ -73,10 +74,12 @@ def test_a_persons_id_with_an_exponent_is_refused_in_text(found):
 
 
 def test_a_number_as_R_writes_it_among_whole_numbers_is_a_number_and_a_code_is_none(found):
-    cells = ["1e+05", "75000", "125000", "5e+04"] * 30
-    assert column(found(cost=cells)[1], "cost")[:4].tolist() == [1e5, 75000, 125000, 5e4]
-    codes = ["1E1", "1E2", "10"] * 40
-    assert found(code=codes)[0].schema.columns["code"].type == "category"
+    cells = ["1e+05", "75000", "125000", "5E+4", "3e5"]
+    assert column(found(cost=cells * 24)[1], "cost")[:5].tolist() == [1e5, 75000, 125000, 5e4, 3e5]
+    guess, data = found(outcome=cells * 24)
+    assert (data.classes, guess.notes) == (5, [])
+    for codes in (["1E1", "1E2", "10"], ["73928e03", "4e872096", "10"]):
+        assert found(code=codes * 40)[0].schema.columns["code"].type == "category"
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
@@ -88,19 +91,33 @@ def test_zero_with_a_minus_is_zero(found, name):
     assert not [value for value in guess.schema.columns["dose"].values if value.startswith("-0")]
 
 
+@pytest.mark.parametrize(
+    "cells", [["\u22120.0", "0.0", "+0.0", "1.0"], ["-0", "+0", "\u22120", "0", "1"], ["\u22121", "1"]]
+)
+def test_a_target_of_zeros_with_signs_has_two_classes(found, cells):
+    assert found(outcome=(cells * 60)[:120])[1].classes == 2
+
+
 UNITS = {
     "few, a blank": [f"{i % 4} mg" for i in I],
     "many": [f"{50 + i / 10} kg" for i in I],
     "units that differ": [f"{i % 4} {'mg' if i % 3 else 'g'}" for i in I],
     "no blank": [f"{50 + i}kg" for i in I],
     "beside bare numbers": [f"{50 + i} kg" if i % 3 else f"{50 + i}" for i in I],
+    "a power": [f"{i % 60} x 10^9/L" for i in I],
+    "an exponent": [f"{i % 4 + 1}e3 /ul" for i in I],
+    "a long word": [f"{i % 60} milligrams/deciliter" for i in I],
+    "two numbers": [f"{120 + i % 20}/{70 + i % 10} mmHg" for i in I],
 }
 
 
 @pytest.mark.parametrize("cells", UNITS.values(), ids=UNITS)
 def test_a_number_with_its_unit_is_refused_with_row_and_column(found, cells):
-    with pytest.raises(TableError, match=r"row [12], column 'dose': .*--type dose=category|a word in a column"):
-        found(dose=cells)
+    for name in ("dose", "outcome"):
+        with pytest.raises(
+            TableError, match=rf"row [12], column '{name}': .*--type {name}=category|a word in a column"
+        ):
+            found(**{name: cells})
     if len(set(cells)) < 10:
         assert found(dose=cells, wishes={"types": {"dose": "category"}})
 
@@ -122,8 +139,9 @@ def test_a_first_column_without_a_name_is_left_out(found, tmp_path):
     for text in (
         frame.to_csv(),
         frame.to_csv().replace(",site", '"",site', 1),
-        # Names of rows as R has them.
-        frame.to_csv().removeprefix(","),
+        # Names of rows as R has them, between commas only in quotes.
+        frame.to_csv(sep="\t").removeprefix("\t"),
+        frame.set_index((I + 1).astype(str)).to_csv(quoting=csv.QUOTE_NONNUMERIC).removeprefix('"",'),
     ):
         guess, data = found(text=text)
         assert guess.notes == ["a first column without a name is left out, as an index of rows"]
@@ -193,8 +211,20 @@ def test_words_among_numbers_are_a_fault_where_these_are_more_and_all_are_too_ma
 
 
 def test_a_name_too_few_is_no_index_where_the_first_cells_repeat(found):
-    with pytest.raises(TableError, match="line 1 has a name less than the rows: line 1 must name every"):
-        found(text="site,dose,outcome\n" + "S0,1,5,0\nS1,2,5,1\n" * 20)
+    with pytest.raises(TableError, match=r"line 1 has a name less than the rows, .*: line 1 must name every"):
+        found(text="site;dose;outcome\n" + "S0;1;5;0\nS1;2;5;1\n" * 20)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", ["P00{}", "{}", '"P00{}"'])
+@pytest.mark.parametrize(
+    ("cell", "outcome"), [("21,7", "1"), ("1,234", "1"), ("-1,5", "1"), ("Fracture, closed", "1"), ("21,7", "")]
+)
+def test_a_cell_with_a_comma_makes_no_column_names_of_rows(tmp_path, rows, cell, name, outcome):
+    lines = [f"{name.format(row + 1)},{cell},{20 + row},S1,{outcome}\n" for row in range(rows)]
+    (tmp_path / "a.csv").write_text("id,bmi,age,site,outcome\n" + "".join(lines))
+    with pytest.raises(TableError, match="names of rows or a cell with a separator, as 1,5: line 1 must name every"):
+        read_table(tmp_path / "a.csv", Form())
 
 
 @pytest.mark.parametrize("name", ["A.CSV", "a.CSV.gz", "a.csv.GZ", "a.Txt"])

@@ -63,7 +63,7 @@ def test_a_silo_with_two_records_to_train_on_and_a_test_record_is_large_enough(l
     assert silo_sizes(alone) == (3, 1)
 
 
-def test_a_boolean_may_have_bounds_as_in_older_run_files(loaded):
+def test_a_boolean_may_have_bounds(loaded):
     bounds = {"age": [0, 99], "smoker": [0, 1]}
     config = loaded(preprocess={"standardise": "bounds", "bounds": bounds}).experiments["patients"]
     assert config.preprocess.bounds == bounds

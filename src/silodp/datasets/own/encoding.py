@@ -29,20 +29,34 @@ def read_records(
     "mean" and a value is missing. A category that the schema does not have is 0 in all its columns.
     `Data.silo` and `Data.person` are numbers 0, 1, …
 
-    `frame` has the columns, and `known` the values of some, where they have been read. TableError: one line about the
-    first fault, without a cell.
+    `frame` has the columns, and `known` the values of some, where they have been read. TableError: a line for each
+    column that cannot be read or has gaps, or one about another fault, without a cell.
     """
     frame = records_of(path, read_table(path, schema.form) if frame is None else frame, schema)
     _check_columns(path, frame, schema)
     names = feature_names(path, schema)
     names_used = (*schema.roles, *schema.features)
-    parsed = {name: known[name] if name in known else parse_column(frame, name, schema, path) for name in names_used}
+    parsed: dict[str, np.ndarray] = {}
+    faults: list[str] = []
+    for name in names_used:
+        try:
+            parsed[name] = known[name] if name in known else parse_column(frame, name, schema, path)
+        except TableError as error:
+            faults.append(str(error))
+    needed = [name for name in parsed if schema.missing != "mean" or name in schema.roles]
+    gaps = {name: is_missing(parsed[name]) for name in needed}
+    if schema.missing != "drop":
+        faults += [_gap(path, frame[name], gap, name in schema.roles) for name, gap in gaps.items() if gap.any()]
+    if faults:
+        raise TableError("\n".join(faults))
     for name in (schema.target, *schema.features):
         unknown = parsed[name] == UNKNOWN
         if unknown.any() and (name == schema.target or schema.columns[name].type == "boolean"):
             allowed = f"must be one of the {len(schema.columns[name].values)} in dataset.columns"
             raise cell_error(path, frame[name], unknown, "no value of the schema", allowed)
-    present = _present(path, frame, parsed, schema)
+    present = ~np.any([*gaps.values()], axis=0)
+    if not present.any():
+        raise TableError(f"{path}: every record has a missing value: must be filled in, or `missing` be mean")
     parsed = {name: values[present] for name, values in parsed.items()}
     y = parsed[schema.target]
     if not schema.classes and y.min() == y.max():
@@ -105,23 +119,13 @@ def _check_columns(path: Path, frame: pd.DataFrame, schema: Schema) -> None:
             raise TableError(f"{path}: column {name!r}: not in dataset.columns: must be there, as `ignored` if unused")
 
 
-def _present(path: Path, frame: pd.DataFrame, parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
-    """Records that are used, bool (n,)."""
-    present = np.ones(len(frame), dtype=bool)
-    for name, values in parsed.items():
-        missing, role = is_missing(values), name in schema.roles
-        if schema.missing == "mean" and not role:
-            continue
-        if schema.missing != "drop" and missing.any():
-            first = int(np.argmax(missing))
-            row, count = frame.index[first] + 1, f"{int(missing.sum())} of {len(frame)}"
-            allowed = f"must be filled in, or `missing` be drop{'' if role else ' or mean (init: --missing)'}"
-            notes = f"; notes below the data: --last-row {row - 1}" if missing[first:].all() else ""
-            raise TableError(f"{path}: row {row}, column {name!r}: missing, as in {count}: {allowed}{notes}")
-        present &= ~missing
-    if not present.any():
-        raise TableError(f"{path}: every record has a missing value: must be filled in, or `missing` be mean")
-    return present
+def _gap(path: Path, column: pd.Series, missing: np.ndarray, role: bool) -> str:
+    """What is wrong with a column where values are missing, bool (n,)."""
+    first = int(np.argmax(missing))
+    row, count = column.index[first] + 1, f"{int(missing.sum())} of {len(column)}"
+    allowed = f"must be filled in, or `missing` be drop{'' if role else ' or mean (init: --missing)'}"
+    notes = f"; notes below the data: --last-row {row - 1}" if missing[first:].all() else ""
+    return f"{path}: row {row}, column {column.name!r}: missing, as in {count}: {allowed}{notes}"
 
 
 def _numbered(names: np.ndarray | None) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -60,14 +60,15 @@ _STRAY = {
 _STRAY |= {"#n/a", "#div/0!", "#value!", "#num!", "#ref!"}
 # Most rows of notes and totals below the records.
 _NOTES = 5
-# Codes that only look like numbers: a zero before digits, 1E1, more digits than a float holds.
-_CODE = r"[+-]?0[0-9].*|[+-]?[0-9]+[eE][0-9]+|[+-]?[0-9]+[eE][+-][0-9]+|[+-]?[0-9]{16,}"
-# A number as R and spreadsheets write it: 1e+05.
-_PROGRAM = r"[+-]?[0-9]+[eE][+-][0-9]{2,3}"
+# Codes that only look like numbers: a zero before digits, 1E1, 1e01 or 1e100 (not 1e1 or 1E+1), too many digits.
+_CODE = r"[+-]?0[0-9].*|[+-]?[0-9]+(E|e0|e[0-9]{2})[0-9]+|[+-]?[0-9]{16,}"
 # A number with a mark that no form has: 5 %, $5, (5), 5-, 1,00,000.
 _MARKED = r"\(?[^\w\s]?\s?\d+(?:[.,'\u2019_\s]\d+)*[.,]?\s?[^\w\s]?"
-# A number with its unit: 5 mg, 80.1kg.
-_WITH_UNIT = r"[+-]?\d+(?:[.,'\u2019]\d+)*(\s?)([^\d\s.,:;/-]\S{0,11})"
+# A number with its unit: 5 mg, 80.1kg, 120/70 mmHg, 1e3 /ul, 5 x 10^9/L.
+_WITH_UNIT = (
+    rf"[+{MINUS}-]?\d+(?:[.,'\u2019/]\d+)*(?:[eE][+-]?\d+)?(\s?)"
+    r"([x\u00d7*]\s?10\S+|(?:[^\d\s.,:;/-]|(?<=\s)/)\S{0,29})"
+)
 # A number that a device could not tell: <0.5.
 _BEYOND = r"[<>\u2264\u2265]=?\s?[0-9]+([.,][0-9]+)?"
 _WORD = "--missing-word {name}=WORD, --type {name}=ignored, --decimal or --thousands must be given"
@@ -119,9 +120,9 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
     notes = list(frame.attrs["notes"])
     rows = frame.iloc[int(form.units_row) : form.last_row]
     roles = (wishes.target, wishes.silo, wishes.person)
-    for name in (*filter(None, roles), *wishes.ignore, *wishes.types, *wishes.missing_words):
-        if name not in frame:
-            raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
+    named = dict.fromkeys((*filter(None, roles), *wishes.ignore, *wishes.types, *wishes.missing_words))
+    if unknown := ", ".join(repr(name) for name in named if name not in frame):
+        raise TableError(f"{path}: no column is called {unknown}: must be one of {', '.join(frame)}")
     cells: dict[str, _Cells] = {}
     for name in (str(name) for name in rows if is_scalar(rows[name])):
         with _noted(faults, name):
@@ -165,7 +166,7 @@ def _noted(faults: dict[str, str], name: str) -> Iterator[None]:
 def _notes_of(column: pd.Series, about: Column, one: "_Cells | None", wishes: Wishes) -> Iterator[str]:
     """What an owner should know of a column: names that look alike, words that were taken as missing."""
     if one is not None and about.type in ("category", "boolean", "name"):
-        yield from _notes_of_names(one.name, one.counts.index)
+        yield from _notes_of_names(one)
     for word in about.missing_words if column.name not in wishes.missing_words else ():
         places = np.flatnonzero(cell_texts(column) == word) + 1
         yield (
@@ -174,14 +175,15 @@ def _notes_of(column: pd.Series, about: Column, one: "_Cells | None", wishes: Wi
         )
 
 
-def _notes_of_names(column: str, names: pd.Index) -> Iterator[str]:
+def _notes_of_names(one: "_Cells") -> Iterator[str]:
     """What may be one name in two spellings, or two names in one."""
+    column, names = one.name, one.counts.index
     alike = r"[\s\u200b-\u200d]|[.,]0+$"
     seen = {re.sub(alike, "", unicodedata.normalize("NFKC", name).casefold()) for name in names}
     if len(seen) < len(names):
         many = len(names) - len(seen)
         yield f"column {column!r}: {many} names differ from others in case, blanks, accents' codes or .0 alone"
-    if names.str.fullmatch(SHORTENED).any():
+    if not one.is_number and names.str.fullmatch(SHORTENED).any():
         yield f"column {column!r}: ids as 9.99E+15, which a spreadsheet has shortened: several may have become one"
 
 
@@ -214,7 +216,8 @@ class _Cells:
         self.path, self.column, self.name = path, column, str(column.name)
         self.wanted = wishes.types.get(self.name)
         self.missing_words = tuple(wishes.missing_words.get(self.name, ()))
-        self.counts = cell_texts(column).value_counts().drop(["", *self.missing_words], errors="ignore")
+        counts = cell_texts(column).value_counts()
+        self.counts = counts[~counts.index.isin(["", *self.missing_words])]
         named = {wishes.silo, wishes.person, *wishes.ignore}
         self.is_text = self.name not in named and _is_text(column) and self.wanted in (None, "number")
         self.is_number = is_typed(column) and not pd.api.types.is_bool_dtype(column)
@@ -229,16 +232,16 @@ class _Cells:
         plain = self.cells.str.replace(MINUS, "-")
         read: np.ndarray = np.array([matches(plain, form.literal) for form in _FORMS])
         self.words = self.cells[~read.any(axis=0)]
-        codes = plain.str.fullmatch(_CODE) & ~plain.str.fullmatch(_PROGRAM)
-        self.is_number = len(self.cells) > 0 and self.words.empty and (self.wanted is not None or not codes.any())
+        has_codes = self.wanted is None and matches(plain, _CODE).any()
+        self.is_number = len(self.cells) > 0 and self.words.empty and not has_codes
         if not self.is_number:
             return
-        self.missing_words, self.counts = (*self.missing_words, *sorted(strays)), self.counts.drop(list(strays))
+        self.missing_words, self.counts = (*self.missing_words, *sorted(strays)), self.counts[~stray.to_numpy()]
         left = np.logical_and.accumulate(read, axis=1).any(axis=0)
         if not left.all():
             raise self.error(self.cells[~left][:1], "a number in another form than those above", _ONE_FORM)
         self.forms = [form for form, every in zip(_FORMS, np.all(read, axis=1), strict=True) if every]
-        self.has_whole = bool(plain.str.fullmatch("[+-]?[0-9]+").any())
+        self.has_whole = bool(matches(plain, "[+-]?[0-9]+").any())
         # The mark that can be read as one of decimals and as one of thousands.
         both = {form.decimal for form in self.forms} & {form.thousands for form in self.forms}
         self.doubtful_mark = next((mark for mark in both if self.cells.str.contains(mark, regex=False).any()), "")
@@ -320,6 +323,8 @@ def _column(path: Path, name: str, one: _Cells | None, form: Form, wishes: Wishe
         check_names(path, one.column, is_name=True)
         return Column("name", (), missing), ""
     if name == wishes.target:
+        if guessed and not wishes.task:
+            _check_words(one)
         return _target(one, form, wishes), ""
     if counts.empty:
         return Column("ignored"), "no values"
@@ -330,17 +335,8 @@ def _column(path: Path, name: str, one: _Cells | None, form: Form, wishes: Wishe
     if (one.is_number and guessed) or wanted == "number":
         return Column("number", (), missing), ""
     check_names(path, one.column, is_name=False)
-    if guessed and one.is_text and len(one.words):
-        units = one.words.str.extract(f"^{_WITH_UNIT}$")
-        # A blank before it, or the same behind every cell: codes as 0A beside 01 are none.
-        same = units[1].nunique() == 1 and len(one.words) == len(one.cells)
-        has_units = units[0].ne("").all() or same
-        marked = one.cells.str.fullmatch(_MARKED).all()
-        if one.words.str.fullmatch(_BEYOND).all():
-            raise one.error(one.words, "a limit in place of a number", _LIMIT)
-        if marked or (units[1].notna().all() and has_units):
-            allowed = "must be numbers with marks of decimals and thousands alone, or --type {name}=category be given"
-            raise one.error(one.words, f"a number with {'another mark' if marked else 'its unit'}", allowed)
+    if guessed:
+        _check_words(one)
     if guessed and len(counts) > MOST_CATEGORIES:
         return Column("ignored"), f"text with more than {MOST_CATEGORIES} different values"
     often = sorted_names(counts.index[counts >= LEAST_OF_CATEGORY])
@@ -351,6 +347,22 @@ def _column(path: Path, name: str, one: _Cells | None, form: Form, wishes: Wishe
     if not often:
         return Column("ignored"), f"no category with {LEAST_OF_CATEGORY} records"
     return Column("category", tuple(often), missing), ""
+
+
+def _check_words(one: _Cells) -> None:
+    """TableError where a column's words are numbers with more: limits, units and other marks."""
+    if not one.is_text or one.words.empty:
+        return
+    units = one.words.str.extract(f"^{_WITH_UNIT}$")
+    # A blank before it, or the same behind every cell: codes as 0A beside 01 are none.
+    same = units[1].nunique() == 1 and len(one.words) == len(one.cells)
+    has_units = units[0].ne("").all() or same
+    marked = one.cells.str.fullmatch(_MARKED).all()
+    if one.words.str.fullmatch(_BEYOND).all():
+        raise one.error(one.words, "a limit in place of a number", _LIMIT)
+    if marked or (units[1].notna().all() and has_units):
+        allowed = "must be numbers with marks of decimals and thousands alone, or --type {name}=category be given"
+        raise one.error(one.words, f"a number with {'another mark' if marked else 'its unit'}", allowed)
 
 
 def _is_date(one: _Cells) -> bool:
@@ -373,7 +385,8 @@ def _is_date(one: _Cells) -> bool:
 def _target(one: _Cells, form: Form, wishes: Wishes) -> Column:
     """Words, truth values and few different whole numbers are classes, other numbers a regression's target."""
     where, cells = f"{one.path}: column {one.name!r}", list(map(str, one.counts.index))
-    whole = all(re.fullmatch(rf"[+-]?[0-9]+([{re.escape(form.decimal)}.]0*)?", cell) for cell in cells)
+    written = rf"[+{MINUS}-]?[0-9]+([{re.escape(form.decimal)}.]0*)?([eE]\+?[0-9]+)?"
+    whole = all(re.fullmatch(written, cell) for cell in cells)
     asked = wishes.task == "regression" or one.wanted == "number"
     guessed = one.is_number and not (wishes.task or one.wanted)
     if asked and not one.is_number and one.wanted != "number":

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -79,10 +78,9 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
         lines = csv.reader(io.StringIO(text), delimiter=form.separator, skipinitialspace=True)
         try:
             first = [next(lines, []), next(lines, [])]
-            numbered = False
-            if len(first[1]) == len(first[0]) + 1:
-                # Separators at the lines' ends, or names of rows as R has them.
-                numbered = first[1][-1] != ""
+            # Separators at the lines' ends, or names of rows as R has them.
+            one_more, numbered = len(first[1]) == len(first[0]) + 1, first[1][-1:] != [""]
+            if one_more:
                 text = form.separator + text if numbered else text.replace("\n", form.separator + "\n", 1)
             keys = {"dtype": str, "na_filter": False, "skipinitialspace": True}
             frame = pd.read_csv(io.StringIO(text), sep=form.separator, header=None, **keys)
@@ -98,9 +96,10 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
         frame = frame.fillna("").apply(lambda column: column.str.strip())
         frame.columns = pd.Index(unicodedata.normalize("NFC", name) for name in frame.iloc[0])
         frame = frame.iloc[1:].reset_index(drop=True)
-        if numbered and frame.iloc[:, 0].duplicated().any():
-            allowed = "line 1 must name every column, each row have as many cells (quote a cell with a separator)"
-            raise TableError(f"{path}: cannot be read as CSV: line 1 has a name less than the rows: {allowed}")
+        if one_more and not _explains_cell(text, frame, form, numbered):
+            wrong = "line 1 has a name less than the rows, for names of rows or a cell with a separator, as 1,5"
+            allowed = "line 1 must name every column, each row have as many cells (names of rows a name, 1,5 quotes)"
+            raise TableError(f"{path}: cannot be read as CSV: {wrong}: {allowed}")
         for row in np.flatnonzero(frame.iloc[:, 0] == frame.columns[0]):
             if (frame.iloc[row] == frame.columns).all():
                 raise TableError(f"{path}: row {row + 1}: the header stands here again: must be removed")
@@ -116,6 +115,16 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
     if frame.empty:
         raise TableError(f"{path}: no records below its header")
     return frame
+
+
+def _explains_cell(text: str, frame: pd.DataFrame, form: Form, numbered: bool) -> bool:
+    """Whether the cell that rows have and line 1 has not is a row's name or nothing, and no half of another cell."""
+    if form.separator != ",":
+        return not (numbered and frame.iloc[:, 0].duplicated().any())
+    # A decimal comma gives a row a cell more, too; R counts rows in quotes.
+    if numbered:
+        return re.findall('^"([0-9]+)",', text, re.MULTILINE) == [str(row) for row in range(1, len(frame) + 1)]
+    return not all(re.search("[0-9],[0-9]", line) for line in text.splitlines()[1:])
 
 
 def _read_parquet(path: Path, least: int) -> pd.DataFrame:
@@ -171,18 +180,18 @@ def is_scalar(column: pd.Series) -> bool:
 
 
 def cell_texts(column: pd.Series) -> pd.Series:
-    """Cells as text, "" where one is missing, and zero without a minus."""
+    """Cells as text, "" where one is missing, and zero without a sign."""
     # Cells of a text file are stripped, and there.
     is_read = column.dtype == "str" and not column.hasnans
     texts = column if is_read else column.astype(str).where(column.notna(), "").astype(str).str.strip()
-    zeros = matches(texts, "-0(?:[.,]0*)?")
-    return texts.mask(zeros, texts.str.removeprefix("-")) if zeros.any() else texts
+    zeros = matches(texts, f"[+{MINUS}-]0(?:[.,]0*)?")
+    return texts.mask(zeros, texts.str[1:]) if zeros.any() else texts
 
 
-def matches(cells: Iterable[str], pattern: str) -> np.ndarray:
+def matches(cells: pd.Series, pattern: str) -> np.ndarray:
     """Whether each cell is as the pattern says as a whole, bool (n,); for few cells faster than a call of pandas."""
     whole = re.compile(pattern).fullmatch
-    return np.array([whole(cell) is not None for cell in cells], dtype=bool)
+    return np.array([whole(cell) is not None for cell in cells.tolist()], dtype=bool)
 
 
 def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -216,26 +225,26 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         values = column.to_numpy(np.float64, na_value=np.nan)
         marks = pd.to_numeric(pd.Series(about.missing_words, dtype=str), errors="coerce")
         values = np.where(np.isin(values, marks), np.nan, values)
-        whole = np.full(len(column), pd.api.types.is_integer_dtype(column))
+        large = np.full(len(column), pd.api.types.is_integer_dtype(column)) & (np.abs(values) >= _EXACT)
     else:
         cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
-        cells = pd.Series([cell.replace(MINUS, "-") for cell in cells], dtype=object)
+        cells = pd.Series([cell.replace(MINUS, "-") for cell in cells.tolist()], dtype=object)
         wrong = present & ~matches(cells, form.literal)
         if wrong.any():
             answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
             raise cell_error(path, column, wrong, "no number in the schema's form", answer)
-        values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
-        text = cells[present]
         if form.thousands:
-            text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-        whole[present] = matches(text, "[+-]?[0-9]+")
-        values[present] = [float(cell.replace(form.decimal, ".")) for cell in text]
+            cells = cells.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
+        values = np.full(len(cells), np.nan)
+        values[present] = [float(cell.replace(form.decimal, ".")) for cell in cells[present]]
+        large = np.abs(values) >= _EXACT
+        large = large & matches(cells, "[+-]?[0-9]+") if large.any() else large
         small = np.abs(values) < np.finfo(np.float64).tiny
         if small.any() and (small := small & matches(cells, "[^eE]*[1-9].*")).any():
             answer = "must be 0 or larger, as in another unit, or --type be given"
             raise cell_error(path, column, small, "a number too small for float64", answer)
-    if (large := whole & (np.abs(values) >= _EXACT)).any():
+    if large.any():
         answer = f"must be below 2^53, or --type {column.name}=category"
         raise cell_error(path, column, large, "a whole number that float64 does not hold", answer)
     with np.errstate(over="ignore"):

@@ -52,16 +52,9 @@ def _bound_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
     wanted = [*(columns or ()), *target] if how == "bounds" else []
     for name in wanted:
         yield name not in given, key, given, f"column {name!r}: lowest and highest value must be given"
-    # A boolean was a number in run files that are older than schemas, and keeps its bounds there.
-    kinds = {} if isinstance(own, str) else {name: column.type for name, column in own.columns.items()}
-    older = not isinstance(own, str) and not kinds
+    booleans = [] if isinstance(own, str) else [name for name, one in own.columns.items() if one.type == "boolean"]
     for name, (low, high) in steps.bounds.items():
-        yield (
-            name not in wanted and not older and kinds.get(name) != "boolean",
-            key,
-            name,
-            f"must be a column of numbers: {', '.join(wanted)}",
-        )
+        yield name not in wanted + booleans, key, name, f"must be a column of numbers: {', '.join(wanted)}"
         yield not low < high, key, [low, high], f"column {name!r}: the lowest value must be below the highest"
 
 

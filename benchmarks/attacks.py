@@ -1,20 +1,23 @@
 """Attacks on models of own data: by a simulation with a public seed, and by silos as `silodp silo join` makes them.
 
-Two silos of 40 made-up records; 60 seeds an attack. It needs tests/helpers on PYTHONPATH, and
-`--output benchmarks/PRIVACY.md` writes the table there.
+Two silos of 40 made-up records; 60 seeds an attack. `--output benchmarks/PRIVACY.md` writes the table there.
 """
 
 import argparse
 import dataclasses
 import os
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 from unittest.mock import PropertyMock, patch
 
 import numpy as np
-import patients
 import torch
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
+
+import patients
 
 from marked import write_between
 from silodp.algorithms.minibatch_sgd import MinibatchSGD

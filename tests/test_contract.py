@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import inspect
+import re
 import typing
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from small import DTYPES, MODEL_CASES
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli import main
+from silodp.config.experiment import Experiment
 from silodp.config.models import ModelConfig
-from silodp.datasets import DATASETS
+from silodp.datasets import DATASETS, Data
 from silodp.extending import plugins
 from silodp.extending.contract import ALGORITHM_CHECKS, DATASET_CHECKS, make_algorithm
 from silodp.models import MODELS
@@ -40,11 +42,10 @@ def test_an_algorithm_offers_what_all_must(name, check):
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_algorithm_is_in_the_file_of_its_name_which_says_where_it_is_from(name):
+def test_an_algorithm_is_in_the_file_of_its_name(name):
     kind = ALGORITHMS[name]
     assert kind.name == name
     assert kind.__module__ == f"silodp.algorithms.{name}"
-    assert "paper" in inspect.getmodule(kind).__doc__
     with pytest.raises(dataclasses.FrozenInstanceError):
         make_algorithm(kind).rounds = 9
 
@@ -94,15 +95,23 @@ def test_a_fault_is_noticed(contract, edit, noticed):
     assert noticed <= {line.split()[2].strip(":") for line in lines if line.startswith("BAD ")}
 
 
-def test_plugins_without_fault_pass(contract):
+PAGE = (small.ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+SHOWN = PAGE.split("```python\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize(("name", "text"), [("toy_sign", TOY), ("sign_sgd", SHOWN)])
+def test_plugins_without_fault_pass(contract, name, text):
     """The toy, and the algorithm that the docs show."""
-    pages = "\n".join(page.read_text() for page in (small.ROOT / "docs").glob("*.md"))
-    blocks = [part.split("```")[0] for part in pages.split("```python\n")[1:]]
-    (shown,) = [block for block in blocks if 'name = "sign_sgd"' in block]
-    for name, text in (("toy_sign", TOY), ("sign_sgd", shown)):
-        code, output = contract(text)
-        assert code == 0
-        assert output.count(f"ok  {name} ") == len(ALGORITHM_CHECKS)
+    code, output = contract(text)
+    assert code == 0
+    assert output.count(f"ok  {name} ") == len(ALGORITHM_CHECKS)
+
+
+def test_the_docs_say_what_an_experiment_must_have_and_a_data_set_gives():
+    needed = [name for name, field in Experiment.model_fields.items() if field.is_required()]
+    named = set(re.findall(r"\w+", PAGE.partition("**An experiment**")[2].partition("\n- ")[0]))
+    assert {*needed, "silos", "batch_share"} <= named
+    assert f"`silodp.datasets.Data({', '.join(list(inspect.signature(Data).parameters)[:3])})`" in PAGE
 
 
 # Models

@@ -21,10 +21,17 @@ def test_the_examples_of_a_module_print_what_they_say(module):
     assert not done.failed
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "algorithms").glob("*.py")), ids=lambda path: path.stem)
-def test_a_plan_says_last_when_it_holds(file):
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+FILES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "algorithms").glob("*.py"))}
+# Whoever puts it into the package passes too.
+PAGE = (ROOT.parents[1] / "docs" / "extend.md").read_text(encoding="utf-8")
+FILES["docs/extend.md"] = PAGE.split("```python\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_algorithm_says_where_it_is_from_and_its_plan_last_when_it_holds(name):
+    tree = ast.parse(FILES[name])
     plans = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "plan"]
+    assert name == "base" or not plans or "paper" in (ast.get_docstring(tree) or "")
     for plan in plans:
         last = (ast.get_docstring(plan) or "").splitlines()[-1]
         assert last.startswith("Holds if ")

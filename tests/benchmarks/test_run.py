@@ -1,13 +1,28 @@
 """The bench runs from end to end at a small size, and its table says what was measured."""
 
 import argparse
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 import torch
+from small import ROOT
 
 import memory
 import run
 from timing import Work, interleaved
+
+PAGES = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("program", sorted(set(re.findall(r"`python (benchmarks/\w+\.py)", PAGES))))
+def test_a_program_of_the_docs_starts_as_printed_there(program):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, program, "--help"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_work_takes_turns_and_the_first_turn_is_not_counted():

@@ -49,14 +49,22 @@ def test_quiet_goes_before_or_after_the_command(words, capsys):
     assert "2 experiments, all checks passed" in capsys.readouterr().err
 
 
+RUN_FILE = str(small.ROOT / "config" / "smoke.yaml")
 NO_LIBRARY = "from silodp.cli import main; assert main(['--help']) == 0"
-CHECK = "from silodp.cli import main; assert main(['config', 'check', 'config/smoke.yaml']) == 0"
-# What the Snakefile and `silodp rebuild` do before the first job.
-DRY_RUN = (
-    "import silodp.cli.run; from silodp.workflow import cost, job_digest as planning; "
-    "plan = planning.make_plan('config/smoke.yaml', None, False); plan.deliverables(); plan.digest_of('claims'); "
-    "cost.cost_here(plan)"
-)
+CHECK = f"from silodp.cli import main; assert main(['config', 'check', {RUN_FILE!r}]) == 0"
+# What `silodp rebuild` does before it starts Snakemake, and what Snakemake does before the first job.
+REBUILD = f"""
+import silodp.cli.run
+from silodp.workflow import cost, job_digest
+cost.cost_here(job_digest.make_plan({RUN_FILE!r}, None, False))
+"""
+DRY_RUN = f"""
+import contextlib, sys
+from snakemake.cli import main
+with contextlib.suppress(SystemExit):
+    main(["--dry-run", "--quiet", "--snakefile", {str(small.ROOT / "Snakefile")!r}, "--configfile", {RUN_FILE!r}])
+assert "silodp.workflow.job_digest" in sys.modules
+"""
 SELECT = "import silodp.jobs.__main__, silodp.jobs.select, silodp.workflow.job_digest"
 LIGHT = {"dp_accounting", "matplotlib", "numba", "scipy", "sklearn", "torch"}
 
@@ -64,12 +72,18 @@ LIGHT = {"dp_accounting", "matplotlib", "numba", "scipy", "sklearn", "torch"}
 @pytest.mark.parametrize(
     ("code", "heavy"),
     # Comparisons, whose names the plan has, and measures of silos, beside which records are kept, load scipy.
-    [(NO_LIBRARY, LIGHT | {"pandas"}), (CHECK, LIGHT), (DRY_RUN, LIGHT - {"scipy"}), (SELECT, LIGHT - {"scipy"})],
-    ids=["help", "check", "dry run", "select"],
+    [
+        (NO_LIBRARY, LIGHT | {"pandas"}),
+        (CHECK, LIGHT),
+        (REBUILD, LIGHT - {"scipy"}),
+        (DRY_RUN, LIGHT - {"scipy"}),
+        (SELECT, LIGHT - {"scipy"}),
+    ],
+    ids=["help", "check", "rebuild", "dry run", "select"],
 )
-def test_what_plans_or_checks_loads_no_heavy_library(code, heavy):
-    code += f"; import sys; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=small.ROOT)
+def test_what_plans_or_checks_loads_no_heavy_library(tmp_path, code, heavy):
+    code += f"\nimport sys\nsys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 

@@ -301,6 +301,22 @@ def test_long_keys_and_values_are_cut_in_a_message(root):
         assert f".label: {shown}: must be" in message(root, overriding(label="x" * length))
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("model", {"name": "nope"}, "must have a name that is one of 'linear', 'logistic', "),
+        ("model", {}, "must have a name that silodp config reference lists"),
+        ("model", 3, "must be a mapping of keys to values"),
+        ("silos", 3, "must be a mapping of keys to values"),
+        ("settings", [], "must have at least 1 item"),
+    ],
+)
+def test_a_message_says_what_is_allowed_in_the_words_of_a_run_file(root, key, value, allowed):
+    said = message(root, overriding(**{key: value}))
+    assert f"run.yaml: experiments.cancer.{key}: {value}: {allowed}" in said
+    assert said.endswith(allowed) or allowed.endswith(", ")
+
+
 @pytest.mark.parametrize("union", [ModelConfig, Statistic])
 def test_an_error_is_at_the_key_whatever_alternative_was_meant(union):
     for model in get_args(get_args(union)[0]):

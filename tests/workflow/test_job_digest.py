@@ -1,12 +1,16 @@
 """What the workflow asks before it runs: names, cuts of the work, and digests that change when results would."""
 
 import ast
+import json
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import patients
 import pytest
 import small
 from hypothesis import given, settings
@@ -409,31 +413,89 @@ def test_a_module_that_is_moved_makes_nothing_again(stale, module, place):
     assert stale(edit, to=files) == set()
 
 
-# Whatever a job is computed by, and the jobs that read its results, and theirs.
-OF_SMALL = {"figure", "merge", "comparisons", "claims", "provenance", "report", "crate", "redraw"}
-FOLLOWING = {
-    "table": OF_SMALL,
-    "evaluate": {"table", *OF_SMALL},
-    "privacy": {"table", *OF_SMALL},
-    "select": {"evaluate", "privacy", "table", *OF_SMALL},
-    "train": {"select", "evaluate", "privacy", "table", *OF_SMALL},
-    "partition": {"train", "select", "evaluate", "privacy", "table", *OF_SMALL},
+# A run with every rule, by full grids and by a race, on registered data and on own.
+EVERY_RULE = {
+    "run": "every",
+    "seed": 7,
+    "targets": ["bounds", "checkins"],
+    "experiments": {
+        "wbcd_mlp": {},
+        "digits_leaderboard": {},
+        "wbcd_leaderboard": {"tuning": "full"},
+        "patients": patients.experiment(),
+    },
 }
+# Rules whose job is called otherwise: of a part, of an experiment, or of a table.
+JOB_OF_RULE = {"figures": "figure", "redraw_one": "redraw", "checkins_experiment": "checkins"}
 
 
-@pytest.mark.parametrize("job", FOLLOWING)
-def test_a_job_follows_those_whose_results_it_reads(monkeypatch, job):
+def reached(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The arrows, and those in place of each path of them."""
+    longer = {(one, end) for one, between in arrows for start, end in arrows if between == start} - arrows
+    return reached(arrows | longer) if longer else arrows
+
+
+def test_every_job_follows_those_whose_results_its_rule_reads(tmp_path, monkeypatch):
     """Whatever the times of the files: those of an older clock, or of a copy."""
+    monkeypatch.chdir(tmp_path)
+    patients.write_records(tmp_path / "patients.csv")
+    (tmp_path / "run.yaml").write_text(json.dumps(EVERY_RULE), encoding="utf-8")
+    command = [sys.executable, "-m", "snakemake", "--snakefile", small.ROOT / "Snakefile", "--configfile", "run.yaml"]
+    graph = subprocess.run([*command, "--rulegraph", "--forceall"], capture_output=True, text=True, check=True).stdout
+    rules = dict(re.findall(r'(\d+)\[label = "(\w+)"', graph))
+    jobs = {key: re.sub(r"^(figures|evaluate)_.*", r"\1", name) for key, name in rules.items() if name != "all"}
+    jobs = {key: JOB_OF_RULE.get(name, name) for key, name in jobs.items()}
+    arrows = {(jobs[one], jobs[other]) for one, other in re.findall(r"(\d+) -> (\d+)", graph) if other in jobs}
+    # Data are in digests by value.
+    read = {(one, other) for one, other in reached(arrows) if one not in ("fetch", other)}
+    plan = planning.make_plan("run.yaml", None, frozen=False)
+    own, changed = RunPlan.own_digest, ""
+    monkeypatch.setattr(RunPlan, "own_digest", lambda *a, **b: own(*a, **b) + "changed" * (a[1] == changed))
+
+    tables = [{"tables": [file]} for file in plan.asked_outputs() if file.endswith(".csv")]
+    options = {"redraw": [{}, *tables], "check": [{"name": "upper_bounds"}]}
+    every = [{"experiment": name, "algorithm": "minibatch_sgd"} for name in plan.experiments]
 
     def digests():
-        one, options = RunPlan(plan().resolved), {"experiment": "small", "algorithm": "minibatch_sgd"}
-        options |= {"folder": "figures"}
-        return {name: one.digest_of(name, **options) for name in ("partition", "formulas", *FOLLOWING["partition"])}
+        one_run = {job: [{}] for job in planning.OF_RUN} | options
+        return {job: [plan.digest_of(job, **words) for words in one_run.get(job, every)] for job in followers}
 
-    before, own = digests(), RunPlan.own_digest
-    monkeypatch.setattr(RunPlan, "own_digest", lambda *a, **b: own(*a, **b) + "changed" * (a[1] == job))
-    after = digests()
-    assert {name for name in before if before[name] != after[name]} == {job, *FOLLOWING[job]}
+    followers = {other for _, other in read}
+    before, found = digests(), set()
+    for changed in sorted({one for one, _ in read}):
+        after = digests()
+        found |= {(changed, job) for job in followers - {changed} if before[job] != after[job]}
+    assert found == read
+
+
+@pytest.mark.parametrize(
+    ("key", "jobs"),
+    [
+        ("title", {"redraw", "leaderboard", "report"}),
+        ("short", {"redraw", "leaderboard", "report"}),
+        ("board", {"redraw", "leaderboard", "report"}),
+        ("vary", {"leaderboard"}),
+        ("silos", {"leaderboard"}),
+        ("dataset", {"redraw", "comparisons", "claims", "report"}),
+        ("settings", {"claims"}),
+        ("epsilons", {"claims"}),
+        ("trials", set()),
+    ],
+)
+def test_what_is_read_in_config_experiments_is_in_digests(monkeypatch, key, jobs):
+    """Whether the run has the experiment or not."""
+    before = {job: plan().own_digest(job) for job in (*planning.OF_RUN, "redraw")}
+    known = planning.known_experiments() | {"wbcd_mlp": {**planning.known_experiments()["wbcd_mlp"], key: "other"}}
+    monkeypatch.setattr(planning, "known_experiments", lambda: known)
+    assert {job for job in before if plan().own_digest(job) != before[job]} == jobs
+
+
+def test_a_publication_follows_what_is_made_in_it(monkeypatch):
+    """From a clone, whose files are all as old as it."""
+    published, own = RunPlan(plan().resolved, "results/published"), RunPlan.own_digest
+    before = {job: published.digest_of(job) for job in ("redraw", "claims", "report", "crate")}
+    monkeypatch.setattr(RunPlan, "own_digest", lambda *a, **b: own(*a, **b) + "changed" * (a[1] == "comparisons"))
+    assert all(published.digest_of(job) != before[job] for job in before)
 
 
 def test_a_publication_follows_no_training(monkeypatch):
@@ -560,7 +622,7 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
     try:
         with pytest.raises(ValueError, match="have changed since the rebuild was planned: start the rebuild again"):
             files.write_text("something else", tmp_path / "second")
-        with pytest.raises(ValueError, match=f"--digest: {digest[:12]}: "):
+        with pytest.raises(ValueError, match=f"command line: digest: {digest[:12]}: "):
             planning.hold(digest, frozen, "train", TRAIN)
     finally:
         path.write_text(text, encoding="utf-8")

@@ -89,7 +89,7 @@ rule redraw:
         run_file=FROZEN,
         folder=subpath(output[0], parent=True),
         formats=PLAN.formats,
-        digest=PLAN.digest_of("redraw", folder="figures"),
+        digest=PLAN.digest_of("redraw"),
     message:
         "Draw the figures of formulas, ε by round and comparisons"
     shell:
@@ -112,7 +112,9 @@ rule redraw_one:
         run_file=FROZEN,
         folder=subpath(output[0], parent=True),
         formats=PLAN.formats,
-        digest=PLAN.digest_of("redraw"),
+        digest=lambda wc: PLAN.digest_of(
+            "redraw", tables=[f"{PLAN.folder}/{wc.kind}/{wc.name}.csv"]
+        ),
     message:
         "Draw the figure of {wildcards.kind}/{wildcards.name}"
     shell:

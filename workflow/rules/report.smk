@@ -8,6 +8,7 @@ rule claims:
         tables=PLAN.tables(),
         privacy=f"{PLAN.folder}/privacy.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
+        comparisons=f"{PLAN.folder}/comparisons.csv",
         wanted=PLAN.asked_outputs(),
         # Evidence names the figures that are there. Not by `ancient`, which hides other reasons to run a job.
         figures=PLAN.files("figures") + PLAN.other_figures(),
@@ -70,6 +71,7 @@ rule report:
         studies=PLAN.files("study"),
         record=f"{PLAN.folder}/provenance.json",
         comparisons=f"{PLAN.folder}/comparisons.csv",
+        wanted=PLAN.asked_outputs(),
     output:
         **PLAN.patterns("report"),
     log:

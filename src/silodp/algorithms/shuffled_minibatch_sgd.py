@@ -5,14 +5,23 @@ K = records a message, R = rounds, N = silos, M = silos of a round, L = clip.
 
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from silodp.algorithms.base import Look
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release, Shuffler
-from silodp.privacy.shuffling.shuffled_gaussian import ShuffledNoise, shuffled_noise
 
-# A search of a second that plans of one setting share.
-calibrated = cache(shuffled_noise)
+if TYPE_CHECKING:
+    from silodp.privacy.shuffling.shuffled_gaussian import ShuffledNoise
+
+
+@cache
+def calibrated(epsilon: float, N: int, M: int, n: int, R: int, delta: float) -> "ShuffledNoise":
+    """A search of a second that plans of one setting share."""
+    # Loads dp_accounting, which who reads the names of all algorithms need not.
+    from silodp.privacy.shuffling.shuffled_gaussian import shuffled_noise
+
+    return shuffled_noise(epsilon, N=N, M=M, n=n, R=R, delta=delta)
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,7 @@ class ShuffledMinibatchSGD(MinibatchSGD):
         release = Release("gradient", self.rounds, 1, sigma)
         return PrivacyPlan(self.name, budget, (release,), Shuffler(self.silos, self.cohort))
 
-    def calibrated(self, budget: Budget) -> ShuffledNoise:
+    def calibrated(self, budget: Budget) -> "ShuffledNoise":
         """σ/L for the budget, and the C of Theorem 4.1 that it amounts to."""
         assert budget.epsilon is not None
-        return calibrated(budget.epsilon, N=self.silos, M=self.cohort, n=budget.n, R=self.rounds, delta=budget.delta)
+        return calibrated(budget.epsilon, self.silos, self.cohort, budget.n, self.rounds, budget.delta)

@@ -14,7 +14,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.audit.audit_columns import AS_PLANNED
 from silodp.audit.audit_rows import POINT_COLUMNS, audit_rows, point_rows, warn_of_fault
 from silodp.audit.mechanism_check import RUN_SIZE
-from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, command, option_of_values
+from silodp.cli.options import COUNT, DELTA, FILE, PATH, POSITIVE, as_json, command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import experiment_of, load
 from silodp.files import read_csv, write_csv
@@ -40,7 +40,7 @@ _HEADINGS = {
 @click.argument("subject", metavar="ALGORITHM|RUN_FILE|PUBLICATION")
 @click.argument("experiment", required=False)
 @click.option("--silos", type=PATH, help="With a run file: a partition, as results/RUN/silos/EXPERIMENT/default.")
-@click.option("--output", type=PATH, help="CSV file to write; required with a run file or a publication.")
+@click.option("--output", type=FILE, help="CSV file to write; required with a run file or a publication.")
 @option_of_values("--epsilon", type=POSITIVE, default=_CLAIMS, help="Claims of an algorithm (0.75 3 18).")
 @click.option("--records", type=COUNT, default=_RECORDS, help="n, records of a silo.", show_default=True)
 @click.option("--rounds", type=COUNT, default=_ROUNDS, help="R, rounds.", show_default=True)

@@ -7,7 +7,7 @@ import click
 import pandas as pd
 from tqdm import tqdm
 
-from silodp.cli.options import PATH, command
+from silodp.cli.options import FILE, command
 from silodp.config.errors import ConfigError, among
 from silodp.experiments.columns import REPORTED_COLUMNS
 from silodp.files import NON_PRIVATE, read_csv, write_csv
@@ -24,7 +24,7 @@ log = logging.getLogger("silodp")
 
 @command(epilog="Example: silodp claims results/published --pair spider minibatch_sgd")
 @click.argument("run")
-@click.option("--output", type=PATH, help="CSV file to write; without one the rows are printed.")
+@click.option("--output", type=FILE, help="CSV file to write; without one the rows are printed.")
 @click.option("--pair", nargs=2, metavar="A B", help="Compare two algorithms in place of the claims.")
 def claims(run: str, output: Path | None, pair: tuple[str, str] | None) -> None:
     """Judge every claim of config/claims by the tables of RUN: a results folder or a run's name.
@@ -33,13 +33,13 @@ def claims(run: str, output: Path | None, pair: tuple[str, str] | None) -> None:
     each experiment, reading, (M, R) and epsilon. local_sgd:non_private is the algorithm without noise.
     """
     folder = results_folder(run)
-    if not (folder / "tables").is_dir():
-        raise ConfigError(f"{folder}: tables: missing: must be a folder of results")
     if output and folder.resolve() in output.resolve().parents:
         raise ConfigError(f"command line: --output: '{output}': must lie outside of the run, whose tables are read")
     if pair:
         _write_pair(folder, *pair, output)
         return
+    if not any((folder / "tables").glob("*.csv")):
+        raise ConfigError(f"{folder}: tables: missing: must be a folder of results")
     hidden = not log.isEnabledFor(logging.INFO) or None
     known = tqdm(load_claims(), desc="claims", unit="claim", disable=hidden, leave=False)
     table = decide(known, RunFolder(folder))

@@ -95,6 +95,8 @@ class Cores(click.ParamType):
 
 
 PATH = click.Path(path_type=Path)
+# What is written into, where a folder would be refused after the work.
+FILE = click.Path(dir_okay=False, path_type=Path)
 POSITIVE = Number(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
 # Halves of a smaller one leave what floats hold.

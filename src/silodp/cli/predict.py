@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from silodp.cli.file_form import file_form
-from silodp.cli.options import PATH, command
+from silodp.cli.options import FILE, PATH, command
 from silodp.config.errors import ConfigError
 from silodp.files import write_csv
 from silodp.own_data.released_model import load_model
@@ -17,7 +17,7 @@ log = logging.getLogger("silodp")
 @command(epilog="Example: silodp predict federations/federation/model.npz new.csv --output predictions.csv")
 @click.argument("model", type=PATH)
 @click.argument("file", type=PATH)
-@click.option("--output", type=PATH, required=True, help="CSV file to write.")
+@click.option("--output", type=FILE, required=True, help="CSV file to write.")
 @click.option("--unknown", type=click.Choice(("empty", "zero")), default="empty", help="For unknown categories.")
 @file_form
 def predict(model: Path, file: Path, output: Path, unknown: str, **form: str | None) -> None:

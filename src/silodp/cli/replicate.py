@@ -7,7 +7,7 @@ import click
 import yaml
 
 from silodp.cli.options import COUNT, Cores, command
-from silodp.cli.run import profile, run_workflow
+from silodp.cli.run import profile, run_workflow, usable_profile
 from silodp.config.errors import ConfigError, suggest_name
 from silodp.experiments.validation import load
 from silodp.files import write_text
@@ -32,6 +32,7 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
 
     The cost is printed first. The run's folder is results/figure-<name>; a second start keeps what is finished.
     """
+    profile = usable_profile(profile)
     names = list(dict.fromkeys(panel.name for panel in paper_figures()))
     shown = replication(figure, trials)
     if shown is None:

@@ -52,6 +52,7 @@ def rebuild(state: dict, run_file: Path, arguments: Sequence[str], cores: str | 
     if arguments and "--" not in state["words"]:
         allowed = "must be one run file, and words for Snakemake stand behind --"
         raise ConfigError(f"command line: {arguments[0]!r}: {allowed}")
+    profile = usable_profile(profile)
     plan = RunPlan(load(run_file))
     # Nothing is trained for a publication.
     if not is_publication(run_file.parent):
@@ -59,6 +60,18 @@ def rebuild(state: dict, run_file: Path, arguments: Sequence[str], cores: str | 
         log.info("%s, from nothing: %s", run_file, estimate.text())
         costs.refuse(plan, estimate, Path.cwd())
     return run_workflow(run_file, profile, cores, arguments, state["words"])
+
+
+def usable_profile(profile: str) -> str:
+    """The profile's folder, here or in the checkout; ConfigError where it cannot be used on this machine."""
+    known = project_root() / profile
+    profile = profile if Path(profile).exists() or not known.exists() else os.fspath(known)
+    settings = Path(profile) / "config.yaml"
+    if not settings.is_file():
+        raise ConfigError(f"command line: --profile: {profile!r}: must be a folder with config.yaml")
+    if read_yaml(settings).get("executor") == "slurm" and not shutil.which("sbatch"):
+        raise ConfigError(f"command line: --profile: {profile!r}: needs Slurm, and this machine has no sbatch")
+    return profile
 
 
 def run_workflow(
@@ -73,12 +86,6 @@ def run_workflow(
     if not root.joinpath("Snakefile").is_file():
         raise ConfigError(f"command line: {root}: no Snakefile: rebuild needs a checkout of silodp")
     arguments = ["--snakefile", str(root / "Snakefile"), *arguments] if not Path("Snakefile").is_file() else arguments
-    profile = profile if Path(profile).exists() or not (root / profile).exists() else str(root / profile)
-    settings = Path(profile) / "config.yaml"
-    if not settings.is_file():
-        raise ConfigError(f"command line: --profile: {profile!r}: must be a folder with config.yaml")
-    if read_yaml(settings).get("executor") == "slurm" and not shutil.which("sbatch"):
-        raise ConfigError(f"command line: --profile: {profile!r}: needs Slurm, and this machine has no sbatch")
     bin_folder = str(Path(sys.executable).parent)
     environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}"}
     # Threads of BLAS and OpenMP would multiply with parallel jobs; the run file sets a job's threads.

@@ -201,6 +201,18 @@ _TAGS = {
 }
 
 
+# Pydantic's words, and what stands for them.
+_SAID = {
+    "^Value error, ": "",
+    "^[A-Z][a-z]+ should": "must",
+    r"( or)? instance of \w+": "",
+    "^Input tag .* expected tags: ": "must have a name that is one of ",
+    r"^Unable to extract tag using discriminator '(\w+)'": r"must have a \1 that silodp config reference lists",
+    "a valid dictionary( or object to extract fields from)?": "a mapping of keys to values",
+    r" after validation, not \d+$": "",
+}
+
+
 def keys_of(error: ErrorDetails) -> tuple[str | int, ...]:
     """Where an error is, as keys and places in lists."""
     return tuple(part for part in error["loc"] if part not in _TAGS)
@@ -218,8 +230,7 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
     # A slip of the pen in a key is often why another one is missing.
     (where, details), *others = sorted(wrong.items(), key=lambda item: item[1][0]["type"] != "extra_forbidden")
     value = show_value(details[0]["input"])
-    said = (re.sub(r"( or)? instance of \w+", "", detail["msg"]).removeprefix("Value error, ") for detail in details)
-    allowed = ", or: ".join(dict.fromkeys(re.sub("^[A-Z][a-z]+ should", "must", one) for one in said))
+    allowed = ", or: ".join(dict.fromkeys(_allowed(detail["msg"]) for detail in details))
     if details[0]["type"] == "missing":
         value, allowed = "missing", "this key must be given"
     elif details[0]["type"] == "extra_forbidden":
@@ -228,6 +239,13 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
         allowed += suggest_name(word, _keys_within(error.title) - {word})
     tail = f" (and {len(others)} more)" if others else ""
     return ConfigError(f"{where}: {value}: {allowed}{tail}")
+
+
+def _allowed(said: str) -> str:
+    """What Pydantic says, in the words of a run file."""
+    for words, ours in _SAID.items():
+        said = re.sub(words, ours, said)
+    return said
 
 
 def _keys_within(name: str) -> set[str]:

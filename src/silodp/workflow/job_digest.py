@@ -17,7 +17,7 @@ from silodp import files
 from silodp.algorithms import families, traits
 from silodp.config.errors import ConfigError, project_root
 from silodp.config.experiment import Experiment
-from silodp.config.loading import PLUGIN_COPIES, known_titles
+from silodp.config.loading import PLUGIN_COPIES, known_experiments
 from silodp.config.types import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
@@ -28,7 +28,7 @@ from silodp.extending import plugins
 from silodp.models.registry import MODULES
 from silodp.workflow.closure import ROOT, CodeSources
 from silodp.workflow.digests import checksum, digest, keyed_checksum, package_checksum
-from silodp.workflow.outputs import Outputs
+from silodp.workflow.outputs import OUTPUTS, Outputs
 from silodp.workflow.written import note_written
 
 # Modules whose results are in a digest by value, or that only refuse a run.
@@ -40,15 +40,30 @@ BY_VALUE = (
 )
 # Read a user's own file, and some registered ones.
 OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "parsing", "schema")]
-# Of an experiment's job those whose results it reads; and the jobs that read what stands in all tables.
-READ_FROM = {
+# Of each job those whose results it reads; `_read_from` has what hangs on a run's or a rule's own words.
+OF_EXPERIMENT = {
+    "train": ["partition"],
+    "race": ["partition"],
     "evaluate": ["select"],
     "privacy": ["select"],
     "table": ["evaluate", "privacy"],
     "study": ["table"],
     "figure": ["table"],
 }
-OF_TABLES = ("merge", "comparisons", "claims", "provenance", "report", "crate")
+_FIGURES_AND_TABLES = ("table", "merge", "comparisons", "formulas", "figure", "redraw", "leaderboard")
+OF_RUN = {
+    "merge": ["privacy"],
+    "comparisons": ["table", "merge"],
+    "leaderboard": ["table"],
+    "claims": _FIGURES_AND_TABLES,
+    "provenance": (*_FIGURES_AND_TABLES, "claims"),
+    "report": (*_FIGURES_AND_TABLES, "claims", "provenance", "study"),
+    "crate": (*_FIGURES_AND_TABLES, "claims", "provenance", "study", "report"),
+}
+# Job → what `OUTPUTS` calls it where that differs.
+_LISTED = {"figure": "figures"}
+# What a publication makes; the rest is kept there, and what it was made of is not.
+REMADE = {output.job for output in OUTPUTS if output.fate == "remade"}
 
 
 class RunPlan(Outputs):
@@ -64,8 +79,16 @@ class RunPlan(Outputs):
 
     def digest_of(self, job: str, **options: Any) -> str:
         """The digest of a job, named as its function; options that the digest does not use are ignored."""
-        read = [] if self.published else list(self._read_from(job, **options))
-        return digest([self.own_digest(job, **options), *(self.digest_of(one, **words) for one, words in read)])
+        known: dict[tuple[str, str], str] = {}
+
+        def found(job: str, options: dict) -> str:
+            key = (job, str(options))
+            if key not in known:
+                read = [found(*one) for one in self._read_from(job, **options)]
+                known[key] = digest([self.own_digest(job, **options), *read])
+            return known[key]
+
+        return found(job, options)
 
     def own_digest(self, job: str, **options: Any) -> str:
         """The digest of a job's own values, files and code."""
@@ -73,18 +96,38 @@ class RunPlan(Outputs):
         return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
 
     def _read_from(
-        self, job: str, experiment: str = "", folder: Path | str = "", **_: Any
+        self, job: str, experiment: str = "", tables: Iterable[Path | str] = (), **_: Any
     ) -> Iterator[tuple[str, dict]]:
-        """The jobs whose results a job reads, with their options: files may be older than what they were made from."""
-        if job in ("train", "race"):
-            yield "partition", {"experiment": experiment}
-        elif job == "select":
+        """The jobs whose results a job reads, with their options: files may be older than what they were made from.
+
+        In a publication those that are made there. Without `tables` a redraw reads those of the run.
+        """
+        read: list[tuple[str, dict[str, Any]]]
+        if job == "select":
             kind, config = "race" if self.rungs(experiment) else "train", self.experiments[experiment]
-            yield from ((kind, {"experiment": experiment, "algorithm": algorithm}) for algorithm in config.algorithms)
-        elif job in READ_FROM:
-            yield from ((one, {"experiment": experiment}) for one in READ_FROM[job])
-        elif job in OF_TABLES or (job == "redraw" and Path(folder).name == "figures"):
-            yield from (("table", {"experiment": one}) for one in self.experiments)
+            read = [(kind, {"experiment": experiment, "algorithm": algorithm}) for algorithm in config.algorithms]
+        elif job == "redraw":
+            read = [self._job_of(Path(table)) for table in tables or self.redrawn()]
+        elif job in OF_RUN:
+            names = self.board() if job == "leaderboard" else self.experiments
+            options = [(one, {"experiment": name}) for one in OF_RUN[job] if one in OF_EXPERIMENT for name in names]
+            options += [(one, {}) for one in OF_RUN[job] if one not in OF_EXPERIMENT]
+            read = [(one, words) for one, words in options if self.files(_LISTED.get(one, one), *words.values())]
+            if "redraw" in OF_RUN[job]:
+                asked = [file for file in self.asked_outputs() if file.endswith(".csv")]
+                read += [("redraw", {"tables": [file]}) for file in asked]
+        else:
+            read = [(one, {"experiment": experiment}) for one in OF_EXPERIMENT.get(job, ())]
+        yield from (one for one in read if not self.published or _LISTED.get(one[0], one[0]) in REMADE)
+
+    def _job_of(self, table: Path) -> tuple[str, dict]:
+        """The job that writes a table with figures, and its options."""
+        kind, name = table.relative_to(self.folder).parent.name, table.stem
+        if kind == "bounds":
+            return "check", {"name": name}
+        if kind == "checkins" and name != "figure_2":
+            return "checkins", {"experiment": name}
+        return {"by_round": "merge", "figure_2": "checkins_figure_2"}.get(name, name), {}
 
     def _code(self, job: str, *entries: str, excluded: Iterable[str] = (), data: Collection[str] = ()) -> str:
         """Code of a job on modules of data sets, without the reader of own files where no data set needs it.
@@ -190,13 +233,13 @@ class RunPlan(Outputs):
         return [config.title, config.short, config.paper, names, self._code("figure")]
 
     def _redraw(self) -> list:
-        return [dict(known_titles()), self._decided_text(), self._code("redraw")]
+        return [self._known("title", "short", "board", "dataset"), self._decided_text(), self._code("redraw")]
 
     def _leaderboard(self) -> list:
-        return [dict(known_titles()), self._code("leaderboard")]
+        return [self._known("title", "short", "board", "vary", "silos"), self._code("leaderboard")]
 
     def _comparisons(self) -> list:
-        return [self._claims_text(), self._code("comparisons")]
+        return [self._known("dataset"), self._claims_text(), self._code("comparisons")]
 
     def _check(self, name: str) -> list:
         code = self._code("check", *self._entries("silodp.verdicts.checks", [name]))
@@ -211,12 +254,14 @@ class RunPlan(Outputs):
 
     def _claims(self) -> list:
         """Bounds and check-ins that the run file does not ask for are read where they are there, and are not made."""
-        return [self._claims_text(), self._beside_text(), self._code("claims")]
+        known = self._known("dataset", "settings", "epsilons")
+        return [known, self._claims_text(), self._beside_text(), self._decided_text(), self._code("claims")]
 
     def _report(self) -> list:
         places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
         return [
             *(self._resolved(), self._claims_text(), self._beside_text(), self._decided_text(), places),
+            self._known("title", "short", "board", "dataset"),
             self._code("report"),
         ]
 
@@ -231,9 +276,13 @@ class RunPlan(Outputs):
         return [[file.name, checksum(file)] for file in sorted((project_root() / "config" / "claims").glob("*.yaml"))]
 
     def _decided_text(self) -> list:
-        """The cells that fresh trials decide, which stand in pictures and sentences where they are there."""
-        decided = Path(self.folder) / "decided.csv"
-        return [checksum(decided)] if decided.is_file() else []
+        """The cells and claims that fresh trials decide, where they are there."""
+        decided = (Path(self.folder) / name for name in ("decided.csv", "decided_verdicts.csv"))
+        return [[file.name, checksum(file)] for file in decided if file.is_file()]
+
+    def _known(self, *keys: str) -> dict:
+        """What config/experiments says of each experiment, of the run or not: figures and verdicts read it there."""
+        return {name: {key: about.get(key) for key in keys} for name, about in known_experiments().items()}
 
     def _beside_text(self) -> list:
         wanted = set(self.asked_outputs())
@@ -299,14 +348,15 @@ def unpack(plan: RunPlan, run_file: Path | str) -> None:
 def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any]) -> None:
     """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
     # Of a publication only the folder that a job reads or writes tells where it lies.
-    folder = options["folder"] if job in ("claims", "report") else options["folder"].parent if job == "redraw" else None
+    folder = options["folder"] if job in ("claims", "report", "crate") else None
+    folder = options["folder"].parent if job == "redraw" else folder
     plan = RunPlan(load(run_file), folder and os.fspath(folder), run_file.name == _file_name(published=True))
 
     def check() -> None:
         plan.sources = CodeSources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)
         if plan.digest_of(job, **options) != digest:
             raise ConfigError(
-                f"command line: --digest: {digest[:12]}: code, data or claims have changed since the rebuild was "
+                f"command line: digest: {digest[:12]}: code, data or claims have changed since the rebuild was "
                 "planned: start the rebuild again"
             )
 

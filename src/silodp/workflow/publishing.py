@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,16 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
     else is published there stays, but for what the runs `without` made. Verdicts, comparisons and page are made by
     `make publish`. ValueError for runs of a user's own data, whose noise and records they would give away.
     """
+    new = [place for place in output.resolve().parents if not place.exists()]
     output.resolve().parent.mkdir(parents=True, exist_ok=True)
-    with results_locked(output, *folders):
-        _recover(output)
-        _publish(folders, output, beside, without)
+    try:
+        with results_locked(output, *folders):
+            _recover(output)
+            _publish(folders, output, beside, without)
+    finally:
+        for place in new:
+            with suppress(OSError):  # the publication is in it
+                place.rmdir()
 
 
 def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Sequence[str]) -> None:

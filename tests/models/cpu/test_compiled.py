@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from numba import vectorize
 
 from silodp.models.cpu import compiled
 
@@ -33,6 +34,15 @@ def kernel(x):
     return inner(x)
 print(kernel(10))
 """
+LISTED = """
+from toy.compiled import njit
+from room.parts import LIST
+@njit(cache=True)
+def kernel(place):
+    return LIST[place]
+print(kernel(0), kernel(1500))
+"""
+ARRAY = "import numpy as np; LIST = np.zeros(3000); LIST[0] = {}"
 FAST = """
 from toy.compiled import njit
 from room.parts import OPTIONS
@@ -48,6 +58,8 @@ print(kernel(10), kernel.targetoptions.get("fastmath"))
     [
         (KERNEL, [PARTS.format(2), PARTS.format(3)], ["21", "31"]),
         (FLOORED, ["LEAST = 20", "LEAST = 30", "LEAST = 20"], ["20", "30", "20"]),
+        (LISTED, [ARRAY.format("1.0"), ARRAY.format("1.0 + 1e-10")], ["1.0 0.0", "1.0000000001 0.0"]),
+        (LISTED, [ARRAY.format("1.0"), ARRAY.format("1.0; LIST[1500] = 2")], ["1.0 0.0", "1.0 2.0"]),
         (FAST, ["OPTIONS = {}", "OPTIONS = {'fastmath': {'nsz'}}"], ["100 None", "100 {'nsz'}"]),
     ],
 )
@@ -74,14 +86,28 @@ def plain(x):
     return x + 1
 
 
-def test_a_kernel_names_nothing_whose_change_goes_unseen():
-    def first(x):
-        return plain(x)
+@vectorize
+def each(x):
+    return x + 1
 
-    def second(x):
+
+class Constants:
+    LEAST = 1
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [lambda x: plain(x), lambda x: each(x), lambda x: compiled.config.CACHE_DIR, lambda x: x + Constants.LEAST],
+    ids=["function", "vectorize", "module", "class"],
+)
+def test_a_kernel_names_nothing_whose_change_goes_unseen(kernel):
+    with pytest.raises(ValueError, match=r"<lambda>: \w+: must be a compiled function or a value, and must be named"):
+        compiled.njit()(kernel)
+
+
+def test_a_kernel_stands_below_what_it_names():
+    def kernel(x):
         return later(x)  # noqa: F821
 
-    with pytest.raises(ValueError, match="first: plain: must be a compiled function"):
-        compiled.njit()(first)
-    with pytest.raises(ValueError, match="second: later: must stand above the function"):
-        compiled.njit()(second)
+    with pytest.raises(ValueError, match="kernel: later: must stand above the function"):
+        compiled.njit()(kernel)

@@ -6,15 +6,18 @@ import hashlib
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+import numpy as np
 import platformdirs
 from numba import njit as numba_njit
 from numba.core import config
 from numba.core.dispatcher import Dispatcher
 
 _PARENT = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(platformdirs.user_cache_dir(), "silodp")
+# Of other modules a kernel names what it uses one by one, so that a change of it is seen.
+_LIBRARIES = ("builtins", "math", "numpy")
 
 
 def njit(**options: Any) -> Callable[[Callable], Callable]:
@@ -36,13 +39,24 @@ def _digest(function: Callable, options: Mapping[str, Any]) -> str:
     chosen = {name: sorted(value) if isinstance(value, set) else value for name, value in options.items()}
     parts = [inspect.getsource(function), repr(sorted(chosen.items()))]
     for name, value in sorted(_named_values(function).items()):
-        if isinstance(value, Dispatcher):
-            parts.append(f"{name} {_digest(value.py_func, value.targetoptions)}")
-        elif isinstance(value, FunctionType):
-            raise ValueError(f"{function.__name__}: {name}: must be a compiled function")
-        elif not isinstance(value, ModuleType) and not callable(value):
-            parts.append(f"{name} {value!r}")
+        is_module = isinstance(value, ModuleType)
+        of = value.__name__ if is_module else getattr(value, "__module__", None) if callable(value) else None
+        if of not in _LIBRARIES:
+            parts.append(f"{name} {_value_text(f'{function.__name__}: {name}', value)}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _value_text(place: str, value: Any) -> str:
+    """All that a value compiles in; ValueError, which says `place`, where a change of it would not be seen."""
+    if isinstance(value, Dispatcher):
+        return _digest(value.py_func, value.targetoptions)
+    if isinstance(value, ModuleType) or callable(value):
+        raise ValueError(f"{place}: must be a compiled function or a value, and must be named itself")
+    if isinstance(value, tuple):
+        return f"{getattr(value, '_fields', '')}{[_value_text(place, one) for one in value]}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.descr} {value.shape} {value.tobytes().hex()}"
+    return repr(value)
 
 
 def _named_values(function: Any) -> dict[str, Any]:

@@ -81,14 +81,14 @@ class RunPlan(Outputs):
         """The digest of a job, named as its function; options that the digest does not use are ignored."""
         known: dict[tuple[str, str], str] = {}
 
-        def found(job: str, options: dict) -> str:
+        def digest_once(job: str, options: dict) -> str:
             key = (job, str(options))
             if key not in known:
-                read = [found(*one) for one in self._read_from(job, **options)]
+                read = [digest_once(*one) for one in self._read_from(job, **options)]
                 known[key] = digest([self.own_digest(job, **options), *read])
             return known[key]
 
-        return found(job, options)
+        return digest_once(job, options)
 
     def own_digest(self, job: str, **options: Any) -> str:
         """The digest of a job's own values, files and code."""

@@ -30,6 +30,7 @@ def noisy(mean, trials=12, spread=0.01, seed=0):
 def folder(path, reported=(), privacy=(), bounds=(), **files):
     """A run's folder with what is given; `files` are other CSV files by their stem."""
     (path / "tables").mkdir(parents=True, exist_ok=True)
+    (path / "tables" / "planted.csv").touch()  # without a table it is no run
     (path / "config.json").write_text(json.dumps({"run": "planted", "experiments": {}}))
     table = pd.DataFrame(list(reported), columns=REPORTED_COLUMNS)
     for name, rows in table.groupby("experiment"):

@@ -9,7 +9,8 @@ from silodp.config.experiment import Partitioning
 from silodp.datasets import DATASETS
 from silodp.datasets.base import Data
 from silodp.extending.contract import DATASET_CHECKS
-from silodp.partition.experiment_data import _person_spread, _registered, dirichlet, limit_person_records
+from silodp.partition.experiment_data import _person_spread, _registered, limit_person_records
+from silodp.partition.partition import dirichlet
 
 SIZES = (30, 10, 20)
 SILO = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], SIZES))

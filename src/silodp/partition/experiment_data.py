@@ -12,13 +12,10 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Partitioning
 from silodp.config.types import OwnData
 from silodp.datasets import DATASETS, Data, Dataset
-from silodp.partition.partition import Partition, multiplicity, sharing
+from silodp.partition.partition import Partition, dirichlet, multiplicity, sharing
 
 if TYPE_CHECKING:
     from silodp.datasets.own.schema import Schema
-
-# Draws of Dirichlet shares until every silo has a record to train and one to test.
-ATTEMPTS = 1000
 
 
 def dataset_of(config: Experiment) -> Dataset:
@@ -155,25 +152,3 @@ def measure_person_spread(config: Experiment, part: Partition) -> tuple[int, int
     """
     silos, records = dataset_of(config).person_spread or (1, 1)
     return max(sharing(part), silos), max(multiplicity(part), records)
-
-
-def dirichlet(y: np.ndarray, classes: int | None, silos: int, alpha: float) -> np.ndarray:
-    """Silo of every record, (n,), by Dir(alpha) shares of each class, or of each tenth of a target; always the same.
-
-    Drawn again until every silo has two records; ConfigError if no draw does.
-    """
-    generator = np.random.default_rng(0)
-    labels = y if classes else np.searchsorted(np.quantile(y, np.linspace(0, 1, 11)[1:-1]), y)
-    for _ in range(ATTEMPTS):
-        assigned = np.empty(len(y), dtype=np.int64)
-        for label in np.unique(labels):
-            members = generator.permutation(np.flatnonzero(labels == label))
-            ends = (np.cumsum(generator.dirichlet(np.full(silos, alpha)))[:-1] * len(members)).astype(int)
-            for silo, part in enumerate(np.split(members, ends)):
-                assigned[part] = silo
-        if np.bincount(assigned, minlength=silos).min() >= 2:
-            return assigned
-    raise ConfigError(
-        f"silos: dirichlet with alpha = {alpha:g} leaves one of {silos} silos without records: "
-        "must be fewer silos, or a larger alpha"
-    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
+from silodp.config.errors import ConfigError
 from silodp.files import read_parquet, write_csv, write_parquet
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ PARTS = ("train", "test")
 Split = Literal["by_record", "per_silo"]
 # Training and test records.
 Sides = tuple[np.ndarray, np.ndarray]
+# Draws of Dirichlet shares until every silo has a record to train and one to test.
+ATTEMPTS = 1000
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,28 @@ def partition(
     if official_test is not None:
         test = _groups(y, np.flatnonzero(official_test), scheme, silos, None, generator)
     return whole((_mix(train, pair, mixed, generator), _mix(test, pair, mixed, generator)) for pair in held)
+
+
+def dirichlet(y: np.ndarray, classes: int | None, silos: int, alpha: float) -> np.ndarray:
+    """Silo of every record, (n,), by Dir(alpha) shares of each class, or of each tenth of a target; always the same.
+
+    Drawn again until every silo has two records; ConfigError if no draw does.
+    """
+    generator = np.random.default_rng(0)
+    labels = y if classes else np.searchsorted(np.quantile(y, np.linspace(0, 1, 11)[1:-1]), y)
+    for _ in range(ATTEMPTS):
+        assigned = np.empty(len(y), dtype=np.int64)
+        for label in np.unique(labels):
+            members = generator.permutation(np.flatnonzero(labels == label))
+            ends = (np.cumsum(generator.dirichlet(np.full(silos, alpha)))[:-1] * len(members)).astype(int)
+            for silo, part in enumerate(np.split(members, ends)):
+                assigned[part] = silo
+        if np.bincount(assigned, minlength=silos).min() >= 2:
+            return assigned
+    raise ConfigError(
+        f"silos: dirichlet with alpha = {alpha:g} leaves one of {silos} silos without records: "
+        "must be fewer silos, or a larger alpha"
+    )
 
 
 def sharing(partition: Partition) -> int:

@@ -13,10 +13,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from typing import Any as ShuffledSums  # of p_vec, whose numbers are counted by what counts plans
+from typing import Any, Literal
 
 ADJACENCY = "replace one record of one silo"
 # Messages of a silo, above which no lattice resolves the losses.
@@ -179,7 +176,7 @@ class PrivacyPlan:
     releases: tuple[Release, ...]
     shuffler: Shuffler | None = None
     trusted_sum: int | None = None
-    shuffled_sum: "ShuffledSums | None" = None
+    shuffled_sum: Any = None  # p_vec.ShuffledSums or None; what counts it counts plans, and imports this file
     assumption: str = ""
 
     def __post_init__(self) -> None:

@@ -14,7 +14,8 @@ from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
 from silodp.jobs.__main__ import main as run_job
-from silodp.partition.experiment_data import dataset_of, dirichlet, measure_person_spread
+from silodp.partition.experiment_data import dataset_of, measure_person_spread
+from silodp.partition.partition import dirichlet
 from silodp.partition.trial_data import partition_and_measure, prepare
 from silodp.workflow.digests import SECRET
 from silodp.workflow.job_digest import RunPlan

@@ -353,7 +353,7 @@ OF_GRADIENTS = {
         ("files.py", WORDS, set()),
         ("report/figures/style.py", WORDS, set()),
         ("report/figures/style.py", CODE, {"figure", "redraw", "report", "study", "leaderboard"}),
-        ("partition/experiment_data.py", replaced("must be fewer silos", "must be other silos"), set()),
+        ("partition/partition.py", replaced("must be fewer silos", "must be other silos"), set()),
         ("report/page/summaries.py", replaced(r'(\n[^#]* f?"[a-z]+ [a-z]+ )', r"\1 words "), {"report"}),
         ("audit/audit_columns.py", replaced('"mechanism_p"', '"mechanism_p", "more"'), {"privacy", "report"}),
         # No algorithm imports it.

@@ -155,6 +155,27 @@ def test_a_change_elsewhere_stops_everything(tmp_path, old):
         charged(tmp_path, plan())
 
 
+def test_a_repair_counts_no_lines_that_another_secrets_mark_tells_of(tmp_path):
+    """Else a hostile coordinator's large number would cover what was lost for another."""
+    charged(tmp_path, plan())
+    with opened(tmp_path) as ledger:
+        for budget in (90.0, 91.0):
+            ledger.set_budget(budget)
+        later = ledger.mark(b"r" * 32, 1)
+    text = (tmp_path / "ledger.jsonl").read_text().splitlines(keepends=True)[0]
+    (tmp_path / "ledger.jsonl").write_text(text)
+    key = json.loads((tmp_path / ".ledger.key").read_text())
+    known = key | {"number": 1, "mac": json.loads(text)["mac"]}
+    (tmp_path / ".ledger.key").write_text(json.dumps(known))  # an older copy of the folder
+    bogus = (2**40).to_bytes(8, "little") + bytes(104)
+    for mark in (bogus, later):
+        with opened(tmp_path) as ledger, pytest.raises(ConfigError, match="knows a newer copy"):
+            ledger.hold_to(mark)
+        with opened(tmp_path) as ledger:
+            ledger.repair(1.0, 1e-6)
+            ledger.hold_to(mark)
+
+
 def test_the_budget_stands_in_the_ledger(tmp_path):
     one = of_one(tmp_path)
     with opened(tmp_path) as ledger:

@@ -114,8 +114,9 @@ class Ledger:
         self.trouble, mark = "", self._refused()
         held: dict[str, Any] = {"lines": self._known}
         if self._is_contradicted(mark):
-            # A mark is a coordinator's word: no ledger has more lines than this.
-            held = {"mark": mark.hex(), "lines": max(self._known, min(int.from_bytes(mark[:8], "little"), 2**32))}
+            # Only a mark of this ledger's secret tells how many lines there were.
+            number = MARK.unpack(mark)[0] if self._has_signed(mark) else 0
+            held = {"mark": mark.hex(), "lines": max(self._known, number)}
         if self.key is None:
             kept, self.lines = self.lines, []
             for line in kept:
@@ -139,14 +140,17 @@ class Ledger:
         """Whether a mark is of a line that this ledger has not, or of another secret, and no repair holds it."""
         if mark == NO_MARK or any(line.get("mark") == mark.hex() for line in self.lines):
             return False
-        if self.key is None or len(mark) != MARK.size:
+        if not self._has_signed(mark):
             return True
-        number, newest, *_, proof = MARK.unpack(mark)
-        if not hmac.compare_digest(self.keyed(mark[:-32]), proof.hex()):
-            return True
-        numbered = self._numbered()
+        (number, newest, *_), numbered = MARK.unpack(mark), self._numbered()
         # A smaller number that no line has is of a line that a repair counts as lost.
         return number > max(numbered, default=0) or numbered.get(number, newest.hex()) != newest.hex()
+
+    def _has_signed(self, mark: bytes) -> bool:
+        """Whether a mark is this secret's."""
+        if self.key is None or len(mark) != MARK.size:
+            return False
+        return hmac.compare_digest(self.keyed(mark[:-32]), mark[-32:].hex())
 
     def _numbered(self) -> dict[int, str]:
         """Number in marks → HMAC of a line: a repair follows the lines that it counts as lost."""
